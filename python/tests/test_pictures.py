@@ -273,6 +273,35 @@ def test_devices_of_all_ranks_and_earlier_copies():
     assert [e["args"]["name"] for e in trace.events if e["name"] == "process_name"] == ["devices of no rank"]
 
 
+def test_a_trace_has_exchanges_and_nothing_of_other_transfers():
+    def others(world):
+        pipe = ts.Pipe(world, ts.distribution((4, 6), (2, 1)), ts.distribution((4, 6), (1, 2)))
+        with pipe.sender as out:
+            out.fill(1)
+        with pipe.receiver:
+            pass
+        x = ts.symmetric(world, 4)
+        x.put([1, 2, 3, 4], 1 - world.rank)
+        world.barrier()
+        x.all_reduce("sum")
+
+    def exchanges(world):
+        u = ts.array(world, ts.distribution((8, 8), (2, 1), overlap=1), name="u", devices=ts.Devices(fake=1))
+        with u.write("stored", device="fake:0"):
+            pass
+        with u.read("stored"):
+            pass
+        ts.gather(u)
+
+    with ts.tracing() as trace:
+        ts.launch(2, others)
+    assert not trace.slices
+    with ts.tracing() as trace:
+        ts.launch(2, exchanges)
+    names = {e["name"] for e in trace.slices}
+    assert {"start", "finish", "u", "redistribution of u, array"} <= names, names
+
+
 def test_a_trace_survives_failures(tmp_path):
     def body(world):
         halo = halo_of(world)

@@ -1,5 +1,7 @@
 """pyop3's buffers: the story of its pull request, and every defect of it as a test that passes."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -392,3 +394,54 @@ def test_contributions_of_leaves_go_to_their_roots_before_leaves_are_copies(run)
         world.barrier()
 
     run(2, body)
+
+
+@pytest.mark.parametrize("device", [op3.CPU(), op3.FakeGPU()])
+@pytest.mark.parametrize("intent", [op3.RW, op3.WRITE])
+@pytest.mark.parametrize("with_leaves", [False, True])
+def test_data_to_read_inside_of_a_loop_leaves_the_loops_array_as_it_is(device, intent, with_leaves):
+    def body(world):
+        sf = op3.StarForest(world, [0, 1, 2, 3], []) if with_leaves else None
+        x = op3.ArrayBuffer(np.zeros(4), sf)
+        with op3.offloading(device):
+            with x.access(intent) as a:
+                a[:] = 1
+                ro = x.data_ro
+                assert ro.tolist() == [1] * 4 and not ro.flags.writeable
+                with pytest.raises(ValueError):
+                    ro.flags.writeable = True
+                with x.access(op3.READ) as inner:
+                    assert inner.tolist() == [1] * 4
+                    with pytest.raises(ValueError):
+                        inner[0] = 3
+                del inner
+                a[:] = 2
+                assert ro.tolist() == [2] * 4
+                del ro
+        assert x.data_ro.tolist() == [2] * 4
+        with x.access(op3.INC) as a:
+            with pytest.raises(ts.InvalidUse, match="combines by INC"):
+                x.data_ro
+            a[:] += 1
+        assert x.data_ro.tolist() == [3] * 4
+
+    ts.launch(1, body)
+
+
+def test_an_abandoned_loop_is_named_by_the_programs_line():
+    x = op3.ArrayBuffer(np.zeros(4))
+    with pytest.raises(ZeroDivisionError):
+        with x.access(op3.RW):
+            1 / 0
+    with pytest.raises(ts.InvalidUse, match=r"test_pyop3\.py:\d+, was abandoned") as error:
+        x.data_ro
+    assert "contextlib" not in str(error.value)
+    with pytest.raises(ts.InvalidUse, match="test_pyop3"):
+        with x.access(op3.READ):
+            pass
+    with pytest.raises(ZeroDivisionError):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(x.access(op3.WRITE))
+            1 / 0
+    with pytest.raises(ts.InvalidUse, match=r"test_pyop3\.py:\d+, was abandoned"):
+        x.data_ro

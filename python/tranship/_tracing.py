@@ -52,10 +52,11 @@ def note_devices(devices: Devices) -> None:
 class Trace:
     """What :func:`tracing` has recorded: events of the Trace Event Format.
 
-    Processes of the trace are ranks. Each has a track for its calls (``start``, ``finish``), one for the exchanges in
-    flight, one for each peer and direction with the messages, from the start of the exchange until this rank saw them
-    done, and one for each pair of memories with the copies between them. What a slice is about stands in its ``args``:
-    bytes, ways, causes and call sites.
+    Processes of the trace are ranks. Each has a track for the calls of exchanges (``start``, ``finish``), one for the
+    exchanges in flight, one for each peer and direction with the messages, from the start of the exchange until this
+    rank saw them done, and one for each pair of memories with the copies between them. What a slice is about stands in
+    its ``args``: bytes, ways, causes and call sites. Frames of pipes, barriers, puts and gets, signals, collective
+    operations and plans of programs are not recorded.
     """
 
     def __init__(self) -> None:

@@ -333,6 +333,30 @@ class _LazyData(Mapping[Device, NDArray[Any]]):
         return len(self._of._counters)
 
 
+class _Access:
+    """A block of :meth:`ArrayBuffer.access`. A class, for the caller of a generator's block is contextlib."""
+
+    __slots__ = ("_buffer", "_intent", "_is_inner")
+
+    def __init__(self, buffer: ArrayBuffer, intent: Intent) -> None:
+        self._buffer = buffer
+        self._intent = intent
+        self._is_inner = False
+
+    def __enter__(self) -> NDArray[Any]:
+        # No name here refers to what is handed out: it is the loop's alone.
+        out, self._is_inner = self._buffer._begin_access(self._intent)
+        if self._intent is not READ:
+            self._buffer._loops.append(self._intent)
+        return out
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._intent is not READ:
+            self._buffer._loops.pop()
+        if not self._is_inner:
+            self._buffer._release(abandon=kind is not None)
+
+
 class ArrayBuffer:
     """One flat array, with a copy on each device that has used it.
 
@@ -400,6 +424,7 @@ class ArrayBuffer:
             self._buffer.freeze()
         self._first_version = self._buffer.version
         self._leases: list[tuple[Device, Intent, Lease]] = []
+        self._loops: list[Intent] = []  # of the blocks that are open and not to read
         self._counters: dict[Device, int] = {HOST: 0}
         self._leaves_valid = True
         self._pending: Optional[Intent] = None
@@ -445,7 +470,13 @@ class ArrayBuffer:
 
     @property
     def data_ro(self) -> NDArray[Any]:
-        """To read. Collective where leaves are not valid: they are made so."""
+        """To read. Collective where leaves are not valid: they are made so.
+
+        In a block of :meth:`access`, on its device, it is a view of the block's array, as that is by then."""
+        if self._loops:
+            view = self._view_of_loop()
+            if view is not None:
+                return view
         self._settle()
         return self._hand_out(READ)
 
@@ -478,20 +509,33 @@ class ArrayBuffer:
         """By device, the copies of those that have used the buffer, each as ``_data`` there."""
         return _LazyData(self)
 
-    @contextlib.contextmanager
-    def access(self, intent: Intent) -> Iterator[NDArray[Any]]:
+    def access(self, intent: Intent) -> contextlib.AbstractContextManager[NDArray[Any]]:
         """What a loop does: :data:`READ`, :data:`WRITE`, :data:`RW`; or :data:`INC`, :data:`MIN`, :data:`MAX`, which
         combine into roots and leaves. What is combined in leaves goes to their roots when the values are next needed,
         so one loop after another that does the same exchanges nothing. A loop that raises leaves no values: they must be
-        written again (:data:`WRITE`)."""
+        written again (:data:`WRITE`). Within a block that writes, a block that reads on the same device sees its array."""
+        return _Access(self, intent)
+
+    def _begin_access(self, intent: Intent) -> tuple[NDArray[Any], bool]:
+        """What a block uses, and whether it is the array of a block around it."""
+        if intent is READ and self._loops:
+            view = self._view_of_loop()
+            if view is not None:
+                return view, True
         self._prepare(intent)
-        try:
-            # No name here refers to what is handed out: it is the loop's alone.
-            yield self._loop_data(intent)
-        except BaseException:
-            self._release(abandon=True)
-            raise
-        self._release()
+        return self._loop_data(intent), False
+
+    def _view_of_loop(self) -> Optional[NDArray[Any]]:
+        """Of the block that writes here, its array, to read; nothing where it is over, or on another device."""
+        loop = self._loops[-1]
+        for device, intent, lease in self._leases:
+            if intent is not READ and device == current_device():
+                if loop in (INC, MIN, MAX):
+                    raise InvalidUse(f"buffer '{self.name}' has no values in a block that combines by {loop.name}")
+                view = lease.array[:]
+                view.flags.writeable = False
+                return view
+        return None
 
     def _prepare(self, intent: Intent) -> None:
         """Leaves begin with what changes nothing where contributions are combined."""
