@@ -43,7 +43,9 @@ struct PipeBuffers {
   /// As many as `count`; none: the pipe allocates them, zeroed, where its peers reach them. Must outlive the pipe.
   /// Memory that peers cannot reach (the program's own, where ranks are processes) costs one more copy.
   std::vector<PipeMemory> memory = {};
-  /// Or arrays of this world, with the side's distribution and element type and any strides, as many as `count`.
+  /// Or arrays of this world, with the side's distribution and element type and any strides, as many as `count`. Where
+  /// an array has had a lease, the pipe sends what devices hold, and devices see what it brings; it holds a lease of a
+  /// buffer from put() to get(), and those that it has when it ends have no value.
   std::vector<ArrayRef> arrays = {};
 };
 
@@ -75,9 +77,9 @@ class PipeEnd {
   /// nothing new for the world's timeout.
   std::optional<PipeBuffer> test_get(CallSite where = CallSite::here());
   /// Of the sending side: the buffer is final and is launched. Of the receiving side: the buffer may be overwritten.
-  /// Never waits: a frame whose receiver is not ready moves during later calls of either side; to a peer that is only
-  /// messaged, during later calls of the sender. Throws `invalid_use`
-  /// where the program holds no buffer.
+  /// Never waits for peers: a frame whose receiver is not ready moves during later calls of either side; to a peer that
+  /// is only messaged, during later calls of the sender. Waits for a device that holds cells of the buffer. Throws
+  /// `invalid_use` where the program holds no buffer, and where a lease of it is open.
   void put(CallSite where = CallSite::here());
   /// Of the sending side: waits until all frames that were put have been read by their receivers, or lie in buffers of
   /// the receivers. Before a pipe is destroyed, this is what keeps its last frames. Of the receiving side: returns at
