@@ -61,6 +61,49 @@ TEST(ViewOverlap, AgreesWithTheSetsOfTheirBytes) {
   EXPECT_GT(itself, 400);
 }
 
+/// The addresses of the bytes of element `at` of one plane.
+std::uintptr_t address_of(const StridedView& view, const Indices& at) {
+  Index offset = 0;
+  for (int d = 0; d < at.size(); ++d) offset += at[d] * view.strides[d];
+  return reinterpret_cast<std::uintptr_t>(view.data) + std::uintptr_t(offset * size_bytes(view.type));
+}
+
+TEST(ViewOverlap, OutOfStepAgreesWithAllPairsOfElements) {
+  static std::byte memory[4096];
+  Random random(11);
+  int shared = 0, in_step = 0;
+  for (int i = 0; i < 20000; ++i) {
+    StridedView a{.data = memory + 2048, .type = random.pick<ElementType>({ElementType::u8, ElementType::f32})};
+    for (Index d = random.between(1, 3); d > 0; --d) {
+      a.extents.push_back(random.between(random.one_in(20) ? 0 : 1, 4));
+      a.strides.push_back(random.between(-12, 12));
+    }
+    StridedView b = a;
+    b.data = memory + 2048 + random.between(-16, 16);
+    if (random.one_in(4)) {  // the same strides, of elements of another size
+      b.type = a.type == ElementType::u8 ? ElementType::f32 : ElementType::u8;
+      for (int d = 0; d < a.dims(); ++d) (a.type == ElementType::u8 ? a : b).strides[d] *= 4;
+    }
+    bool expected = false, any = false;
+    for_each_coordinate(a.extents, [&](const Indices& x) {
+      for_each_coordinate(b.extents, [&](const Indices& y) {
+        const std::uintptr_t mine = address_of(a, x), other = address_of(b, y);
+        const bool meet =
+            mine < other + std::uintptr_t(size_bytes(b.type)) && other < mine + std::uintptr_t(size_bytes(a.type));
+        any |= meet;
+        expected |= meet && x != y;
+      });
+    });
+    ASSERT_EQ(share_out_of_step(a, b), expected)
+        << i << ": [" << to_string(a.extents) << "] [" << to_string(a.strides) << "]";
+    ASSERT_EQ(share_bytes(a, b), any) << i;
+    shared += expected;
+    in_step += any && !expected;
+  }
+  EXPECT_GT(shared, 2000);
+  EXPECT_GT(in_step, 500);
+}
+
 TEST(ViewOverlap, LargeArraysTakeNoLongerThanSmallOnes) {
   // Nothing is at these addresses, and nobody looks there.
   const auto at = [](std::uintptr_t bytes) { return reinterpret_cast<void*>(0x10000 + bytes); };
@@ -77,6 +120,15 @@ TEST(ViewOverlap, LargeArraysTakeNoLongerThanSmallOnes) {
   EXPECT_FALSE(overlaps_itself(coprime));
   const StridedView meeting{.data = at(0), .type = ElementType::u8, .extents = {1001, 1002}, .strides = {1001, 1000}};
   EXPECT_TRUE(overlaps_itself(meeting));
+  // Strides of 6 and of 10 meet at even distances alone, and only within a row.
+  const Index wide = n + 2;
+  const StridedView sixes{.data = at(0), .type = ElementType::u8, .extents = {n, n / 8}, .strides = {wide, 6}};
+  const StridedView tens{.data = at(1), .type = ElementType::u8, .extents = {n, n / 16}, .strides = {wide, 10}};
+  const StridedView tens_even{.data = at(4), .type = ElementType::u8, .extents = {n, n / 16}, .strides = {wide, 10}};
+  EXPECT_FALSE(share_bytes(sixes, tens));
+  EXPECT_TRUE(share_bytes(sixes, tens_even));
+  EXPECT_TRUE(share_out_of_step(meeting, meeting));
+  EXPECT_FALSE(share_out_of_step(coprime, coprime));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tranship/lower/view_overlap.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <tranship/base/fail.hpp>
@@ -10,6 +11,12 @@ namespace {
 
 /// Addresses and their distances fit with room for sums.
 using Wide = __int128;
+using Modular = unsigned __int128;
+
+Wide gcd(Wide a, Wide b) {
+  while (b != 0) a = std::exchange(b, a % b);
+  return a;
+}
 
 /// `coefficient * x` for x in [0, bound].
 struct Term {
@@ -71,19 +78,52 @@ std::vector<Lattice> lattices_of(const StridedView& view) {
   return out;
 }
 
-/// Whether the terms can make up `wanted`: from the largest coefficient down, of which few multiples are near enough
-/// for the rest.
+/// The sum of floor((first + i * step) / period) over all i in [0, count), modulo 2^128; nothing is negative.
+Modular floor_sum(Modular first, Modular step, Modular count, Modular period) {
+  Modular out = 0;
+  while (count > 0) {
+    out +=
+        first / period * count + step / period * (count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count);
+    first %= period;
+    step %= period;
+    // The points under the line, counted from the other side: the line with the axes exchanged.
+    const Modular end = first + step * count;
+    count = end / period;
+    first = end % period;
+    std::swap(step, period);
+  }
+  return out;
+}
+
+/// Whether some i in [0, count) has (first - i * step) modulo `period` <= slack; slack < period.
+bool comes_near(Wide first, Wide step, Wide count, Wide period, Wide slack) {
+  const auto floored = [&](Wide x) { return Modular((x % period + period) % period); };
+  const Modular from = floored(first), by = floored(-step);
+  // One for each such i, and 0 for all others.
+  return floor_sum(from + Modular(period), by, Modular(count), Modular(period)) !=
+         floor_sum(from + Modular(period - 1 - slack), by, Modular(count), Modular(period));
+}
+
+/// Whether the terms and a number in [0, slack] can make up `wanted`: from the largest coefficient down, of which few
+/// multiples are near enough for the rest, to the last two, for which there is a formula.
 class Sums {
  public:
-  explicit Sums(std::vector<Term> terms) {
+  Sums(std::vector<Term> terms, Wide slack) : slack_(slack) {
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient > b.coefficient; });
+    // Multiples that follow each other without a gap are slack.
+    for (; !terms.empty() && terms.back().coefficient <= slack_ + 1; terms.pop_back())
+      slack_ += terms.back().coefficient * terms.back().bound;
     for (const Term& term : terms)
-      if (!terms_.empty() && terms_.back().coefficient == term.coefficient)
+      if (term.bound == 0)
+        continue;
+      else if (!terms_.empty() && terms_.back().coefficient == term.coefficient)
         terms_.back().bound += term.bound;
       else
         terms_.push_back(term);
-    rest_.resize(terms_.size() + 1, 0);
-    for (std::size_t i = terms_.size(); i-- > 0;) rest_[i] = rest_[i + 1] + terms_[i].coefficient * terms_[i].bound;
+    rests_.resize(terms_.size() + 1, {slack_, 0});
+    for (std::size_t i = terms_.size(); i-- > 0;)
+      rests_[i] = {rests_[i + 1].largest + terms_[i].coefficient * terms_[i].bound,
+                   gcd(rests_[i + 1].divisor, terms_[i].coefficient)};
   }
   bool reach(Wide wanted) { return reach(0, wanted); }
 
@@ -91,46 +131,62 @@ class Sums {
   static constexpr Index steps_max = Index(1) << 20;
 
   bool reach(std::size_t i, Wide wanted) {
-    if (wanted < 0 || wanted > rest_[i]) return false;
+    const Rest& rest = rests_[i];
+    if (wanted < 0 || wanted > rest.largest || (rest.divisor > 0 && wanted % rest.divisor > slack_)) return false;
     if (i == terms_.size() || ++steps_ > steps_max) return true;
     const auto& [coefficient, bound] = terms_[i];
-    const Wide missing = wanted - rest_[i + 1];
+    const Wide missing = wanted - rests_[i + 1].largest;
     const Wide first = missing <= 0 ? 0 : (missing + coefficient - 1) / coefficient;
     const Wide last = std::min(bound, wanted / coefficient);
+    if (i + 1 == terms_.size()) return first <= last;
+    if (i + 2 == terms_.size())
+      return comes_near(wanted - coefficient * first, coefficient, last - first + 1, terms_[i + 1].coefficient, slack_);
     for (Wide x = first; x <= last; ++x)
       if (reach(i + 1, wanted - coefficient * x)) return true;
     return false;
   }
 
+  /// The terms from one on: their largest sum with the slack, and what divides all of them.
+  struct Rest {
+    Wide largest = 0;
+    Wide divisor = 0;
+  };
+  Wide slack_;
   std::vector<Term> terms_;
-  std::vector<Wide> rest_;  // the largest sum of the terms from here on
+  std::vector<Rest> rests_;
   Index steps_ = 0;
 };
 
 bool share_bytes(const Lattice& a, const Lattice& b) {
   if (a.upper() <= b.lower || b.upper() <= a.lower) return false;
   // a.lower + sum(s x) + e = b.lower + sum(t y) + f, with e and f within the chunks; y and f are counted backward.
-  std::vector<Term> terms{{1, a.width + b.width - 2}};
+  std::vector<Term> terms;
   for (const Lattice* lattice : {&a, &b})
     for (const Lattice::Dimension& d : lattice->dims) terms.push_back({d.stride, d.count - 1});
-  return Sums(std::move(terms)).reach(b.upper() - 1 - a.lower);
+  return Sums(std::move(terms), a.width + b.width - 2).reach(b.upper() - 1 - a.lower);
+}
+
+/// Whether chunk x of one lattice and chunk y of the other share a byte for some x and y that differ. Both have the
+/// same dimensions; the first chunks, of these widths, lie `apart` bytes from each other.
+bool share_out_of_step(const std::vector<Lattice::Dimension>& dims, Wide width, Wide other_width, Wide apart) {
+  // Chunks whose largest dimension that differs is k are 1 + x of its strides apart; the others make up for that, up to
+  // less than a chunk.
+  Wide below = 0;  // how far the smaller dimensions reach
+  std::vector<Term> smaller;
+  for (const Lattice::Dimension& d : dims) {
+    for (const Wide reach : {other_width - 1 - apart, width - 1 + apart}) {
+      std::vector<Term> terms = smaller;
+      terms.push_back({d.stride, d.count - 2});
+      if (Sums(std::move(terms), width + other_width - 2).reach(below + reach - d.stride)) return true;
+    }
+    below += d.stride * (d.count - 1);
+    smaller.push_back({d.stride, 2 * (d.count - 1)});
+  }
+  return false;
 }
 
 bool overlaps_itself(const Lattice& lattice) {
-  if (lattice.repeats) return true;
-  // Two elements whose largest dimension that differs is k are 1 + x of its strides apart; the others make up for that,
-  // up to less than a chunk.
-  Wide below = lattice.width - 1;  // how far the smaller dimensions reach
-  for (std::size_t k = 0; k < lattice.dims.size(); ++k) {
-    const Lattice::Dimension& largest = lattice.dims[k];
-    if (largest.stride <= below) {
-      std::vector<Term> terms{{1, 2 * (lattice.width - 1)}, {largest.stride, largest.count - 2}};
-      for (std::size_t j = 0; j < k; ++j) terms.push_back({lattice.dims[j].stride, 2 * (lattice.dims[j].count - 1)});
-      if (Sums(std::move(terms)).reach(below - largest.stride)) return true;
-    }
-    below += largest.stride * (largest.count - 1);
-  }
-  return false;
+  return lattice.repeats || share_out_of_step(lattice.dims, lattice.width, lattice.width, 0);
 }
 
 }  // namespace
@@ -161,6 +217,27 @@ bool share_bytes(const StridedView& a, const StridedView& b) {
   for (const Lattice& mine : lattices_of(a))
     for (const Lattice& other : theirs)
       if (share_bytes(mine, other)) return true;
+  return false;
+}
+
+bool share_out_of_step(const StridedView& a, const StridedView& b) {
+  if (a.extents != b.extents) return share_bytes(a, b);
+  const auto unit_of = [](const StridedView& view) {
+    return Wide(size_bytes(view.imaginary ? part_of(view.type) : view.type));
+  };
+  std::vector<Lattice::Dimension> dims;
+  for (int d = 0; d < a.dims(); ++d) {
+    if (a.extents[d] == 0) return false;
+    if (a.extents[d] == 1) continue;
+    const Wide stride = a.strides[d] * unit_of(a);
+    if (stride != b.strides[d] * unit_of(b)) return share_bytes(a, b);
+    dims.push_back({stride < 0 ? -stride : stride, a.extents[d]});
+  }
+  std::sort(dims.begin(), dims.end(), [](const auto& x, const auto& y) { return x.stride < y.stride; });
+  const auto address = [](const void* data) { return Wide(reinterpret_cast<std::uintptr_t>(data)); };
+  for (const void* mine : {a.data, a.imaginary})
+    for (const void* other : {b.data, b.imaginary})
+      if (mine && other && share_out_of_step(dims, unit_of(a), unit_of(b), address(mine) - address(other))) return true;
   return false;
 }
 

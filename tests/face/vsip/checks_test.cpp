@@ -1,5 +1,9 @@
 // What the checked library finds: each wrong call is named, with both numbers, and has no effect.
+#include <array>
+#include <map>
+#include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <vsip.h>
@@ -51,6 +55,67 @@ TEST_F(VsipChecks, views_outside_of_their_block) {
   vsip_vfill_d(0, view);
   EXPECT_EQ(last, "vsip_vfill_d: a view shows elements 1 to 10 of a block of 10 elements");
   vsip_valldestroy_d(view);
+}
+
+TEST_F(VsipChecks, numbers_that_do_not_fit) {
+  auto* block = vsip_blockcreate_f(10, VSIP_MEM_NONE);
+  EXPECT_EQ(vsip_vbind_f(block, 1, PTRDIFF_MAX, 4), nullptr);
+  EXPECT_EQ(last,
+            "vsip_vbind_f: a view of 4 at stride 9223372036854775807 from offset 1 leaves a block of 10 elements");
+  EXPECT_EQ(vsip_vbind_f(block, SIZE_MAX, 1, 2), nullptr);
+  EXPECT_EQ(last,
+            "vsip_vbind_f: a view of 2 at stride 1 from offset 18446744073709551615 leaves a block of 10 elements");
+  EXPECT_EQ(vsip_mbind_f(block, 0, 1, 2, -2, SIZE_MAX), nullptr);
+  EXPECT_EQ(
+      last,
+      "vsip_mbind_f: a view of 2 at stride 1 by 18446744073709551615 at stride -2 from offset 0 leaves a block of "
+      "10 elements");
+  EXPECT_EQ(vsip_tbind_f(block, SIZE_MAX, PTRDIFF_MIN, SIZE_MAX, PTRDIFF_MIN, SIZE_MAX, PTRDIFF_MIN, SIZE_MAX),
+            nullptr);
+  EXPECT_EQ(last,
+            "vsip_tbind_f: a view of 18446744073709551615 at stride -9223372036854775808 by 18446744073709551615 at "
+            "stride -9223372036854775808 by 18446744073709551615 at stride -9223372036854775808 from offset "
+            "18446744073709551615 leaves a block of 10 elements");
+  // What is derived from a view that leaves its block does not come back into it.
+  auto* view = vsip_vbind_f(block, 0, 1, 4);
+  last.clear();
+  vsip_vputstride_f(view, PTRDIFF_MIN);
+  EXPECT_EQ(vsip_vsubview_f(view, 2, 1), nullptr);
+  EXPECT_EQ(last,
+            "vsip_vsubview_f: a view of 4 at stride -9223372036854775808 from offset 0 leaves a block of 10 elements");
+  auto* matrix = vsip_mbind_f(block, 0, 3, 3, 1, 3);
+  vsip_mputcolstride_f(matrix, PTRDIFF_MIN);
+  EXPECT_EQ(vsip_mrowview_f(matrix, 2), nullptr);
+  EXPECT_NE(last.find("vsip_mrowview_f: a view of 3 at stride -9223372036854775808 by 3 at stride 1"),
+            std::string::npos)
+      << last;
+  EXPECT_EQ(vsip_mdiagview_f(matrix, 0), nullptr);
+  EXPECT_NE(last.find("vsip_mdiagview_f: a view of 3 at stride"), std::string::npos) << last;
+  // New attributes come together, and are looked at together.
+  vsip_vattr_f attributes;
+  vsip_vputstride_f(view, 1);
+  vsip_vgetattrib_f(view, &attributes);
+  attributes.offset = 8;
+  EXPECT_EQ(vsip_vputattrib_f(view, &attributes), nullptr);
+  EXPECT_EQ(last, "vsip_vputattrib_f: a view shows elements 8 to 11 of a block of 10 elements");
+  attributes.stride = PTRDIFF_MAX;
+  EXPECT_EQ(vsip_vputattrib_f(view, &attributes), nullptr);
+  EXPECT_EQ(last,
+            "vsip_vputattrib_f: a view of 4 at stride 9223372036854775807 from offset 8 leaves a block of 10 elements");
+  EXPECT_EQ(vsip_vgetoffset_f(view), 0U);
+  EXPECT_EQ(vsip_vgetstride_f(view), 1);
+  last.clear();
+  attributes.length = 1;  // one element has no stride
+  EXPECT_EQ(vsip_vputattrib_f(view, &attributes), view);
+  vsip_vfill_f(3, view);
+  EXPECT_EQ(last, "");
+  float memory[2] = {};
+  EXPECT_EQ(vsip_blockbind_f(memory, SIZE_MAX / 4, VSIP_MEM_NONE), nullptr);
+  EXPECT_EQ(last, "vsip_blockbind_f: 4611686018427387903 elements of 4 bytes are more than memory has");
+  EXPECT_EQ(vsip_cblockbind_d(nullptr, nullptr, PTRDIFF_MAX, VSIP_MEM_NONE), nullptr);
+  EXPECT_EQ(last, "vsip_cblockbind_d: 9223372036854775807 elements of 16 bytes are more than memory has");
+  vsip_mdestroy_f(matrix);
+  vsip_valldestroy_f(view);
 }
 
 TEST_F(VsipChecks, indices_and_slices_outside_of_a_view) {
@@ -227,6 +292,103 @@ TEST_F(VsipChecks, results_that_overlap_arguments) {
   vsip_valldestroy_f(a);
   vsip_malldestroy_f(q);
   vsip_malldestroy_f(other);
+}
+
+/// A view of a block of 64 elements: rows of one element are a vector.
+struct Shape {
+  vsip_offset offset;
+  std::array<vsip_stride, 2> strides;
+  std::array<vsip_length, 2> lengths;
+};
+/// The indices of the elements that show each element of the block.
+std::map<vsip_stride, std::vector<vsip_length>> shown_by(const Shape& shape) {
+  std::map<vsip_stride, std::vector<vsip_length>> out;
+  for (vsip_length i = 0; i < shape.lengths[0]; ++i)
+    for (vsip_length j = 0; j < shape.lengths[1]; ++j)
+      out[vsip_stride(shape.offset) + vsip_stride(i) * shape.strides[0] + vsip_stride(j) * shape.strides[1]].push_back(
+          i * shape.lengths[1] + j);
+  return out;
+}
+/// In step, an element may be computed from itself; otherwise the two share nothing.
+bool may_be_computed(const Shape& result, const Shape& argument) {
+  bool in_step = true;
+  for (std::size_t d = 0; d < 2; ++d) in_step &= result.lengths[d] == 1 || result.strides[d] == argument.strides[d];
+  const auto read = shown_by(argument);
+  for (const auto& [at, writers] : shown_by(result))
+    if (const auto found = read.find(at); found != read.end())
+      for (const vsip_length i : writers)
+        for (const vsip_length j : found->second)
+          if (!in_step || i != j) return false;
+  return true;
+}
+
+TEST_F(VsipChecks, overlaps_of_random_matrices_are_those_of_their_elements) {
+  auto* block = vsip_blockcreate_f(128, VSIP_MEM_NONE);
+  auto* all = vsip_vbind_f(block, 0, 1, 128);
+  vsip_vfill_f(1, all);
+  std::mt19937 random(5);
+  const auto between = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
+  const auto view_of = [&](const Shape& shape) {
+    return vsip_mbind_f(block, shape.offset, shape.strides[0], shape.lengths[0], shape.strides[1], shape.lengths[1]);
+  };
+  // Neither stride spans the other: 5 less two times 2 is the distance of the two, 1.
+  const Shape above{74, {-2, -5}, {4, 2}}, below{73, {-2, -5}, {4, 2}};
+  int refused = 0, in_place = 0;
+  for (int i = 0; i < 20000; ++i) {
+    Shape result, argument;
+    for (std::size_t d = 0; d < 2; ++d) {
+      result.lengths[d] = argument.lengths[d] = vsip_length(between(1, 4));
+      result.strides[d] = between(-6, 6);
+      argument.strides[d] = between(0, 3) == 0 ? between(-6, 6) : result.strides[d];
+    }
+    result.offset = vsip_offset(between(60, 68));
+    argument.offset = vsip_offset(between(60, 68));
+    if (i == 0) result = above, argument = below;
+    auto *to = view_of(result), *from = view_of(argument);
+    ASSERT_EQ(last, "");
+    vsip_mneg_f(from, to);
+    const bool allowed = may_be_computed(result, argument);
+    ASSERT_EQ(last.empty(), allowed) << i << ": offsets " << result.offset << " and " << argument.offset << ", lengths "
+                                     << result.lengths[0] << "x" << result.lengths[1] << ", strides "
+                                     << result.strides[0] << " " << result.strides[1] << " and " << argument.strides[0]
+                                     << " " << argument.strides[1];
+    refused += !allowed;
+    in_place += allowed && shown_by(argument).contains(vsip_stride(result.offset));
+    last.clear();
+    vsip_mdestroy_f(to);
+    vsip_mdestroy_f(from);
+  }
+  EXPECT_GT(refused, 2000);
+  EXPECT_GT(in_place, 500);
+  vsip_vdestroy_f(all);
+  vsip_blockdestroy_f(block);
+}
+
+TEST_F(VsipChecks, moves_of_complex_elements_share_whole_places_or_nothing) {
+  float p[4] = {1, 2, 3, 4}, q[4] = {5, 6, 7, 8}, other[4] = {};
+  const auto bind = [](float* real, float* imaginary) {
+    auto* block = vsip_cblockbind_f(real, imaginary, 4, VSIP_MEM_NONE);
+    vsip_cblockadmit_f(block, VSIP_TRUE);
+    return vsip_cmbind_f(block, 0, 2, 2, 1, 2);
+  };
+  auto *pq = bind(p, q), *qp = bind(q, p), *po = bind(p, other);
+  vsip_cmcopy_f_f(pq, qp);
+  EXPECT_EQ(last, "vsip_cmcopy_f_f: the result in bytes 0 to 15 overlaps an argument in bytes 0 to 15");
+  last.clear();
+  vsip_cmtrans_f(pq, po);
+  EXPECT_EQ(last, "vsip_cmtrans_f: the result in bytes 0 to 15 overlaps an argument in bytes 0 to 15");
+  EXPECT_EQ(q[0], 5);
+  EXPECT_EQ(p[1], 2);
+  last.clear();
+  vsip_cmtrans_f(pq, pq);
+  vsip_cmcopy_f_f(pq, pq);
+  vsip_cmcopy_f_f(pq, po);
+  vsip_cmneg_f(pq, qp);
+  EXPECT_EQ(last, "");
+  EXPECT_EQ(other[1], 7);
+  EXPECT_EQ(p[1], -7);
+  EXPECT_EQ(q[1], -3);
+  for (auto* view : {pq, qp, po}) vsip_cmalldestroy_f(view);
 }
 
 TEST_F(VsipChecks, results_between_the_elements_of_arguments_are_no_overlap) {

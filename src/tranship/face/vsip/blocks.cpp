@@ -8,7 +8,7 @@ using namespace tranship::vsip;
     return create_block<vsip_block_##T>("vsip_blockcreate_" #T, length);                             \
   }                                                                                                  \
   vsip_block_##T* vsip_blockbind_##T(vsip_scalar_##U* array, vsip_length length, vsip_memory_hint) { \
-    return bind_block<vsip_block_##T>(array, length);                                                \
+    return bind_block<vsip_block_##T>("vsip_blockbind_" #T, array, length);                          \
   }                                                                                                  \
   int vsip_blockadmit_##T(vsip_block_##T* block, vsip_scalar_bl) {                                   \
     return admit("vsip_blockadmit_" #T, block);                                                      \
@@ -37,7 +37,7 @@ TRANSHIP_VSIP_BLOCKS(TRANSHIP_DEFINE)
   }                                                                                                             \
   vsip_cblock_##T* vsip_cblockbind_##T(vsip_scalar_##T* real, vsip_scalar_##T* imaginary, vsip_length length,   \
                                        vsip_memory_hint) {                                                      \
-    return bind_block<vsip_cblock_##T>(real, imaginary, length);                                                \
+    return bind_block<vsip_cblock_##T>("vsip_cblockbind_" #T, real, imaginary, length);                         \
   }                                                                                                             \
   int vsip_cblockadmit_##T(vsip_cblock_##T* block, vsip_scalar_bl) {                                            \
     return admit("vsip_cblockadmit_" #T, block);                                                                \

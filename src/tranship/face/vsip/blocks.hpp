@@ -96,8 +96,21 @@ B* create_block(const char* call, vsip_length length) {
   return note_block(block);
 }
 
+/// Memory has no more bytes than offsets can count.
 template <class B>
-B* bind_block(typename B::User* array, vsip_length length) {
+bool has_room(const char* call, vsip_length length) {
+  constexpr std::size_t width = sizeof(typename B::Element);
+  if constexpr (checking)
+    if (length > vsip_length(PTRDIFF_MAX) / width) {
+      report(call, "%zu elements of %zu bytes are more than memory has", length, width);
+      return false;
+    }
+  return true;
+}
+
+template <class B>
+B* bind_block(const char* call, typename B::User* array, vsip_length length) {
+  if (!has_room<B>(call, length)) return nullptr;
   B* const block = new (std::nothrow) B;
   if (!block) return nullptr;
   block->data = reinterpret_cast<typename B::Element*>(array);
@@ -108,7 +121,8 @@ B* bind_block(typename B::User* array, vsip_length length) {
 }
 
 template <class B>
-B* bind_block(typename B::Part* real, typename B::Part* imaginary, vsip_length length) {
+B* bind_block(const char* call, typename B::Part* real, typename B::Part* imaginary, vsip_length length) {
+  if (!has_room<B>(call, length)) return nullptr;
   B* const block = new (std::nothrow) B;
   if (!block) return nullptr;
   block->length = length;

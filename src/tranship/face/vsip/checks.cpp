@@ -6,11 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <numeric>
 #include <unordered_set>
-#include <vector>
 
 #include <tranship/face/vsip/guarded.hpp>
+#include <tranship/lower/view_overlap.hpp>
 
 namespace tranship::vsip {
 namespace {
@@ -30,7 +29,7 @@ Living& living() {
 }  // namespace
 
 void report(const char* call, const char* format, ...) {
-  char message[256];
+  char message[400];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(message, sizeof message, format, arguments);
@@ -73,88 +72,44 @@ bool is_one_of(const char* call, int value, const Values& values) {
   return false;
 }
 
-bool lies_inside(vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length, long long* first,
-                 long long* last) {
-  *first = *last = static_cast<long long>(offset);
+bool inside_block(const char* call, vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length) {
+  auto first = static_cast<long long>(offset), last = first;
   for (int d = 0; d < dims; ++d)
     if (dimensions[d].length == 0) return true;
-  bool fits = *first >= 0;
+  bool fits = first >= 0;
   for (int d = 0; d < dims; ++d) {
     long long reach = 0;
     fits &= dimensions[d].length - 1 <= vsip_length(PTRDIFF_MAX);
     fits &= !__builtin_mul_overflow(static_cast<long long>(dimensions[d].length - 1), dimensions[d].stride, &reach);
-    long long& end = reach < 0 ? *first : *last;
+    long long& end = reach < 0 ? first : last;
     fits &= !__builtin_add_overflow(end, reach, &end);
   }
-  return fits && *first >= 0 && vsip_length(*last) < length;
-}
-
-namespace {
-
-/// Addresses from the first byte to the one behind the last.
-struct Range {
-  std::uintptr_t begin, end;
-};
-Range range_of(const Footprint& shown) {
-  Range out{shown.first, shown.first + std::uintptr_t(shown.width)};
-  for (const auto& d : shown.dimensions) {
-    if (d.length == 0) return {0, 0};
-    (d.stride < 0 ? out.begin : out.end) += std::uintptr_t(d.stride) * (d.length - 1);
+  if (fits && first >= 0 && vsip_length(last) < length) return true;
+  if (fits) {
+    report(call, "a view shows elements %lld to %lld of a block of %zu elements", first, last, length);
+    return false;
   }
-  return out;
+  char text[200];
+  int end = 0;
+  for (int d = 0; d < dims; ++d)
+    end += std::snprintf(text + end, sizeof text - std::size_t(end), "%s%zu at stride %td", d == 0 ? "" : " by ",
+                         dimensions[d].length, dimensions[d].stride);
+  report(call, "a view of %s from offset %zu leaves a block of %zu elements", text, offset, length);
+  return false;
 }
 
-/// Calls f with the address of each element.
-template <class F>
-void each_address(const Footprint& shown, F f) {
-  for (vsip_index i = 0; i < shown.dimensions[0].length; ++i)
-    for (vsip_index j = 0; j < shown.dimensions[1].length; ++j)
-      f(shown.first + i * std::uintptr_t(shown.dimensions[0].stride) + j * std::uintptr_t(shown.dimensions[1].stride));
-}
-
-/// Whether no element shares bytes with any but the same element of the other footprint.
-bool in_step(const Footprint& a, const Footprint& b) {
-  const auto between = std::ptrdiff_t(std::max(a.first, b.first) - std::min(a.first, b.first));
-  for (int d = 0; d < 2; ++d) {
-    if (a.dimensions[d].length != b.dimensions[d].length) return false;
-    if (a.dimensions[d].length == 1) continue;
-    const vsip_stride stride = a.dimensions[d].stride;
-    if (stride != b.dimensions[d].stride || between + std::max(a.width, b.width) > std::abs(stride)) return false;
-  }
-  return true;
-}
-
-/// Whether some byte lies in elements of both. Marks where the one has elements, as far as the other one reaches.
-bool share_bytes(const Footprint& a, const Footprint& b, const Range& both) {
-  auto unit = std::gcd(std::gcd(a.width, b.width), std::ptrdiff_t(a.first - b.first));
-  for (const auto* shown : {&a, &b})
-    for (const auto& d : shown->dimensions) unit = std::gcd(unit, d.stride);
-  std::vector<bool> marked((both.end - both.begin) / std::uintptr_t(unit));
-  const auto each_mark = [&](const Footprint& shown, auto f) {
-    each_address(shown, [&](std::uintptr_t at) {
-      const auto end = std::min(at + std::uintptr_t(shown.width), both.end);
-      for (at = std::max(at, both.begin); at < end; at += std::uintptr_t(unit))
-        f(std::size_t((at - both.begin) / std::uintptr_t(unit)));
-    });
-  };
-  bool shared = false;
-  each_mark(a, [&](std::size_t at) { marked[at] = true; });
-  each_mark(b, [&](std::size_t at) { shared |= marked[at]; });
-  return shared;
-}
-
-}  // namespace
-
-bool may_share(const char* call, Sharing sharing, const Footprint& result, const Footprint& argument) {
-  const Range written = range_of(result), read = range_of(argument);
-  const Range both{std::max(written.begin, read.begin), std::min(written.end, read.end)};
-  if (both.begin >= both.end || (sharing == Sharing::same_elements && in_step(result, argument))) return true;
-  // Without memory for the marks nothing is known to be wrong.
-  if (!guarded(false, [&] { return share_bytes(result, argument, both); })) return true;
-  const std::uintptr_t zero = std::min(written.begin, read.begin);
+bool may_share(const char* call, Sharing sharing, bool same_part, const StridedView& result,
+               const StridedView& argument) {
+  const bool in_place = sharing == Sharing::same_elements ||
+                        (sharing == Sharing::same_scalars && same_part && result.data == argument.data);
+  // Without memory to look, nothing is known to be wrong.
+  if (guarded(true, [&] { return in_place ? !share_out_of_step(result, argument) : !share_bytes(result, argument); }))
+    return true;
+  const ByteRange written = range_of(result), read = range_of(argument);
+  const std::uintptr_t zero = std::min(written.lower, read.lower);
   report(call, "the result in bytes %zu to %zu overlaps an argument in bytes %zu to %zu",
-         std::size_t(written.begin - zero), std::size_t(written.end - zero - 1), std::size_t(read.begin - zero),
-         std::size_t(read.end - zero - 1));
+         std::size_t(written.lower - zero), std::size_t(written.upper - zero - 1), std::size_t(read.lower - zero),
+         std::size_t(read.upper - zero - 1));
   return false;
 }
 

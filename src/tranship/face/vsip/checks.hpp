@@ -2,8 +2,9 @@
 // compiles them to nothing. Invariant: a check comes before any effect, and a call whose check fails returns 0 or NULL.
 #pragma once
 
-#include <cstdint>
+#include <bit>
 
+#include <tranship/base/strided_view.hpp>
 #include <tranship/face/vsip/objects.hpp>
 
 namespace tranship::vsip {
@@ -95,20 +96,12 @@ inline bool has_attributes(const char* call, const char* what, const void* objec
   return usable_object(call, what, object) && given(call, "structure of attributes", attributes);
 }
 
-/// Whether elements from `offset` on with these dimensions lie inside of `length` elements. Sets the first and the last
-/// element (exact unless they do not fit in 64 bits).
-bool lies_inside(vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length, long long* first,
-                 long long* last);
+/// Reports the call unless elements from `offset` on with these dimensions lie inside of `length` elements.
+bool inside_block(const char* call, vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length);
 
 template <class V>
 bool inside_block(const char* call, const V& view) {
-  if constexpr (checking) {
-    long long first = 0, last = 0;
-    if (!lies_inside(view.offset, view.dimensions.data(), V::dims, view.block->length, &first, &last)) {
-      report(call, "a view shows elements %lld to %lld of a block of %zu elements", first, last, view.block->length);
-      return false;
-    }
-  }
+  if constexpr (checking) return inside_block(call, view.offset, view.dimensions.data(), V::dims, view.block->length);
   return true;
 }
 
@@ -120,6 +113,12 @@ bool living_view(const char* call, const V* view) {
     if (!usable_object(call, "block of the view", view->block)) return false;
   }
   return true;
+}
+
+/// The view exists and lies inside of its block: so does every part of it.
+template <class V>
+bool divisible_view(const char* call, const V* view) {
+  return living_view(call, view) && inside_block(call, *view);
 }
 
 template <class B>
@@ -203,47 +202,65 @@ bool conform(const char* call, const V* first, const W*... others) {
   return true;
 }
 
-/// The scalars that a view shows, or one part of its complex elements: `width` bytes each, strides in bytes.
-struct Footprint {
-  std::uintptr_t first = 0;
-  std::ptrdiff_t width = 0;
-  std::array<Dimension, 2> dimensions{};
-};
+/// An element type of so many bytes: checks of memory ask for no more.
+constexpr ElementType type_of_width(std::size_t bytes) {
+  return bytes == 1   ? ElementType::u8
+         : bytes == 2 ? ElementType::u16
+         : bytes == 4 ? ElementType::u32
+         : bytes == 8 ? ElementType::u64
+                      : ElementType::c128;
+}
 
-template <class T, int N>
-Footprint footprint(const T* data, const std::array<std::ptrdiff_t, N>& strides, const std::array<Dimension, N>& like) {
-  Footprint out{reinterpret_cast<std::uintptr_t>(data), sizeof(T), {}};
-  for (int d = 0; d < 2; ++d)
-    out.dimensions[d] = d < N ? Dimension{strides[d] * vsip_stride(sizeof(T)), like[d].length} : Dimension{0, 1};
+template <class T, std::size_t N>
+StridedView footprint(const T* data, const std::array<std::ptrdiff_t, N>& strides,
+                      const std::array<Dimension, N>& like) {
+  // An index of a tensor is three numbers: one more dimension.
+  constexpr std::size_t numbers = sizeof(T) <= 16 ? 1 : sizeof(T) / alignof(T);
+  constexpr std::size_t width = sizeof(T) / numbers;
+  static_assert(std::has_single_bit(width) && width <= 16);
+  StridedView out{.data = const_cast<T*>(data), .type = type_of_width(width)};
+  for (std::size_t d = 0; d < N; ++d) {
+    out.extents.push_back(Index(like[d].length));
+    out.strides.push_back(strides[d] * Index(numbers));
+  }
+  if (numbers > 1) {
+    out.extents.push_back(Index(numbers));
+    out.strides.push_back(1);
+  }
   return out;
 }
 
-/// Both parts of complex elements; a real view is its own second part.
+/// The memory of a real view, or of each part of a complex one.
 template <class V>
-std::array<Footprint, 2> footprints(const V& view) {
-  constexpr int n = V::dims;
+auto footprints(const V& view) {
   const auto place = place_of(view);
   if constexpr (V::Block::complex)
-    return {footprint<typename V::Block::Part, n>(place.re, place.strides, view.dimensions),
-            footprint<typename V::Block::Part, n>(place.im, place.strides, view.dimensions)};
+    return std::array{footprint(place.re, place.strides, view.dimensions),
+                      footprint(place.im, place.strides, view.dimensions)};
   else
-    return {footprint<typename V::Element, n>(place.data, place.strides, view.dimensions),
-            footprint<typename V::Element, n>(place.data, place.strides, view.dimensions)};
+    return std::array{footprint(place.data, place.strides, view.dimensions)};
 }
 
-/// What a result may share with an argument: nothing, or each element with the same element alone.
-enum class Sharing : unsigned char { nothing, same_elements };
+/// What a result may share with an argument.
+enum class Sharing : unsigned char {
+  nothing,
+  same_scalars,   ///< each part of an element with the same part of the same element alone
+  same_elements,  ///< each element with the same element alone
+};
 
-bool may_share(const char* call, Sharing sharing, const Footprint& result, const Footprint& argument);
+/// Of one part of the result and one of the argument; `same_part` where they are both the real or both the imaginary.
+bool may_share(const char* call, Sharing sharing, bool same_part, const StridedView& result,
+               const StridedView& argument);
 
 /// The result shares no more than that with each argument.
 template <class R, class... A>
 bool apart(const char* call, Sharing sharing, const R& result, const A&... arguments) {
   if constexpr (checking) {
-    const auto from_one = [&](const auto& parts) {
-      for (const auto& written : footprints(result))
-        for (const auto& read : parts)
-          if (!may_share(call, sharing, written, read)) return false;
+    const auto from_one = [&](const auto& read) {
+      const auto written = footprints(result);
+      for (std::size_t i = 0; i < written.size(); ++i)
+        for (std::size_t j = 0; j < read.size(); ++j)
+          if (!may_share(call, sharing, i == j, written[i], read[j])) return false;
       return true;
     };
     return (from_one(footprints(arguments)) && ...);

@@ -20,7 +20,7 @@ Cx<To> complex_converted(Cx<From> a) {
 template <bool to_boolean, class V, class W>
 void copy(const char* call, const V* a, const W* r) {
   if constexpr (std::is_same_v<V, W> && !to_boolean) {
-    if (conform_in_place(call, r, a)) move_elements(*a, *r);
+    if (conform(call, r, a) && apart(call, Sharing::same_scalars, *r, *a)) move_elements(*a, *r);
   } else if constexpr (W::Block::complex) {
     map(
         call, [](auto x) { return complex_converted<typename W::Block::Part>(x); }, r, a);

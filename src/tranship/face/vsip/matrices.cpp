@@ -9,14 +9,19 @@ using tranship::ProductSign;
 
 namespace {
 
-/// Whether two places start at the same element.
 template <class T, int N>
-const void* first_of(const Place<T, N>& place) {
-  return place.data;
+bool same_place(const Place<T, N>& a, const Place<T, N>& b) {
+  return a.data == b.data && a.strides == b.strides;
 }
 template <class T, class C, int N>
-const void* first_of(const ComplexPlace<T, C, N>& place) {
-  return place.re;
+bool same_place(const ComplexPlace<T, C, N>& a, const ComplexPlace<T, C, N>& b) {
+  return a.re == b.re && a.im == b.im && a.strides == b.strides;
+}
+
+/// Whether the transpose of `a` takes its place. The views have transposable lengths.
+template <class V>
+bool is_in_place(const V& a, const V& r) {
+  return a.dimensions[0].length == a.dimensions[1].length && same_place(place_of(a), place_of(r));
 }
 
 template <class V>
@@ -26,17 +31,14 @@ bool transposable(const char* call, const V* a, const V* r) {
                      a->dimensions[1].length) &&
          same_length(call, "the columns of the result and the rows of the source", r->dimensions[1].length,
                      a->dimensions[0].length) &&
-         apart(call, Sharing::same_elements, *r, *a);
+         apart(call, is_in_place(*a, *r) ? Sharing::same_scalars : Sharing::nothing, *r, *a);
 }
 
 /// r = the transpose of a, of which `f` is taken.
 template <class F, class V>
 void transpose(const char* call, const V* a, const V* r, F f, bool plain) {
   if (!transposable(call, a, r)) return;
-  const bool in_place = first_of(place_of(*a)) == first_of(place_of(*r)) &&
-                        a->dimensions[0].stride == r->dimensions[0].stride &&
-                        a->dimensions[1].stride == r->dimensions[1].stride;
-  if (!in_place) {
+  if (!is_in_place(*a, *r)) {
     const V source = transposed(*a);
     if (plain)
       move_elements(source, *r);

@@ -25,7 +25,8 @@ void move_scalars(const std::array<Dimension, N>& lengths, std::size_t scalar_by
   move_on_host(block, Move::copy, Arithmetic::none, width, copy_method(bytes), from, to);
 }
 
-/// Copies `from` to `to`, which has the same lengths. The two are the same elements or do not overlap.
+/// Copies `from` to `to`, which has the same lengths. A part of it is the same part of `from` or overlaps nothing of
+/// it.
 template <class V>
 void move_elements(const V& from, const V& to) {
   const auto source = place_of(from);

@@ -90,7 +90,9 @@ auto place_of(const V& view) {
   constexpr int n = V::dims;
   const auto& block = *view.block;
   std::array<std::ptrdiff_t, n> strides{};
-  for (int d = 0; d < n; ++d) strides[d] = view.dimensions[d].stride * block.step;
+  // A dimension of one element may have any stride.
+  for (int d = 0; d < n; ++d)
+    strides[d] = std::ptrdiff_t(std::size_t(view.dimensions[d].stride) * std::size_t(block.step));
   const std::ptrdiff_t first = std::ptrdiff_t(view.offset) * block.step;
   if constexpr (V::Block::complex) {
     using R = typename V::Block::Part;

@@ -65,7 +65,7 @@ vsip_offset offset_of(const V& view, const std::array<vsip_index, V::dims>& inde
 template <class V>
 V* sub_view(const char* call, const V* view, const std::array<vsip_index, V::dims>& first,
             const std::array<vsip_length, V::dims>& lengths) {
-  if (!living_view(call, view)) return nullptr;
+  if (!divisible_view(call, view)) return nullptr;
   Dimensions<V> dimensions = view->dimensions;
   for (int d = 0; d < V::dims; ++d) {
     if (!slice_inside(call, first[d], lengths[d], dimensions[d].length)) return nullptr;
@@ -87,7 +87,7 @@ V* permuted_view(const char* call, const V* view, const std::array<int, V::dims>
 template <class To, class V>
 To* slice_view(const char* call, const V* view, const std::array<int, To::dims>& kept,
                const std::array<vsip_index, V::dims>& index) {
-  if (!living_view(call, view)) return nullptr;
+  if (!divisible_view(call, view)) return nullptr;
   Dimensions<To> dimensions;
   std::array<bool, V::dims> fixed;
   fixed.fill(true);
@@ -102,7 +102,7 @@ To* slice_view(const char* call, const V* view, const std::array<int, To::dims>&
 
 template <class To, class V>
 To* diagonal_view(const char* call, const V* view, vsip_stride diagonal) {
-  if (!living_view(call, view)) return nullptr;
+  if (!divisible_view(call, view)) return nullptr;
   const auto& [down, right] = view->dimensions;
   const std::array<vsip_index, 2> first{diagonal < 0 ? -vsip_index(diagonal) : 0,
                                         diagonal > 0 ? vsip_index(diagonal) : 0};
@@ -190,9 +190,13 @@ V* put_length(const char* call, V* view, int d, vsip_length length) {
   return view;
 }
 template <class V>
-V* put_all(V* view, vsip_offset offset, const Dimensions<V>& dimensions) {
-  view->offset = offset;
-  view->dimensions = dimensions;
+V* put_all(const char* call, V* view, vsip_offset offset, const Dimensions<V>& dimensions) {
+  if (!usable_object(call, "block of the view", view->block)) return nullptr;
+  V next = *view;
+  next.offset = offset;
+  next.dimensions = dimensions;
+  if (!inside_block(call, next)) return nullptr;
+  *view = next;
   return view;
 }
 
@@ -323,7 +327,8 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
   }                                                                                                                    \
   vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes) {    \
     if (!has_attributes("vsip_" #C "vputattrib_" #T, "view", view, attributes)) return nullptr;                        \
-    return put_all(view, attributes->offset, {{{attributes->stride, attributes->length}}});                            \
+    return put_all("vsip_" #C "vputattrib_" #T, view, attributes->offset,                                              \
+                   {{{attributes->stride, attributes->length}}});                                                      \
   }                                                                                                                    \
   tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view) {                                 \
     return place_for_users("tranship_vsip_" #C "vplace_" #T, view);                                                    \
@@ -381,7 +386,7 @@ TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
   vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view, const vsip_##C##mattr_##T* attributes) {   \
     if (!has_attributes("vsip_" #C "mputattrib_" #T, "view", view, attributes)) return nullptr;                       \
     return put_all(                                                                                                   \
-        view, attributes->offset,                                                                                     \
+        "vsip_" #C "mputattrib_" #T, view, attributes->offset,                                                        \
         {{{attributes->col_stride, attributes->col_length}, {attributes->row_stride, attributes->row_length}}});      \
   }                                                                                                                   \
   tranship_vsip_place tranship_vsip_##C##mplace_##T(const vsip_##C##mview_##T* view) {                                \
@@ -442,7 +447,7 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
   }                                                                                                                    \
   vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes) {    \
     if (!has_attributes("vsip_" #C "tputattrib_" #T, "view", view, attributes)) return nullptr;                        \
-    return put_all(view, attributes->offset,                                                                           \
+    return put_all("vsip_" #C "tputattrib_" #T, view, attributes->offset,                                              \
                    {{{attributes->z_stride, attributes->z_length},                                                     \
                      {attributes->y_stride, attributes->y_length},                                                     \
                      {attributes->x_stride, attributes->x_length}}});                                                  \
