@@ -225,10 +225,22 @@ std::size_t Context::checked_offset(const char* what, const void* local, std::in
   return begin - std::uintptr_t(first);
 }
 
-void Context::check_own(const char* what, const void* local, Index size, std::size_t width, CallSite where) const {
-  const auto bytes = std::int64_t(std::size_t(size) * width);
-  if (size < 0 || bytes < 0 || std::size_t(bytes) / width != std::size_t(size)) refuse_count(what, 0, size, where);
-  checked_offset(what, local, 0, bytes, where);
+std::size_t Context::checked_elements(const char* what, const void* local, Index size, std::size_t width,
+                                      CallSite where) const {
+  world_->check_process();
+  if (size < 0) refuse_count(what, 0, size, where);
+  if (std::size_t(size) > heap_bytes_ / width) refuse_place(what, local, size, width, where);
+  return checked_offset(what, local, 0, std::int64_t(std::size_t(size) * width), where);
+}
+
+std::size_t Context::checked_words(const char* what, const void* local, Index size, std::size_t width,
+                                   CallSite where) const {
+  const std::size_t offset = checked_elements(what, local, size, width, where);
+  if (size > 0 && reinterpret_cast<std::uintptr_t>(local) % width != 0)
+    throw_error(ErrorCode::invalid_use,
+                "{} of {} bytes at offset {} of the symmetric heap is not aligned to its size (rank {}, {})", what,
+                width, offset, rank_, short_name(where));
+  return offset;
 }
 
 std::byte* Context::checked_word(const char* what, const void* local, std::size_t bytes, Rank peer,
@@ -264,7 +276,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
   const Reach reach = reach_of(block, block.target_strides, width);
   const std::size_t offset = checked_offset("the target of a put", target, reach.first, reach.end, where);
   const std::size_t signal_offset =
-      signal ? checked_offset("a signal", signal->local, 0, sizeof(std::uint64_t), where) : 0;
+      signal ? checked_words("a signal", signal->local, 1, sizeof(std::uint64_t), where) : 0;
   if (peer == rank_ && overlap(target, reach, source, reach_of(block, block.source_strides, width))) [[unlikely]] {
     const std::vector<std::byte> held = packed(block, width, source);
     return put_block(target, with_dense_source(block, width), width, held.data(), signal, Completion::blocking, peer,
@@ -318,7 +330,7 @@ void Context::atomic_checked(const AtomicWord& word, AtomicOp op, const void* op
                              void* before, Completion completion, Rank peer, CallSite where) {
   const auto [at, width, kind] = word;
   check_peer(peer, where);
-  const std::size_t offset = checked_offset("an atomic variable", at, 0, std::int64_t(width), where);
+  const std::size_t offset = checked_words("an atomic variable", at, 1, width, where);
   if (is_direct(peer))
     return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
   std::uint64_t by = 0, compare = 0;
@@ -327,17 +339,24 @@ void Context::atomic_checked(const AtomicWord& word, AtomicOp op, const void* op
   transport_->atomic({peer, offset}, static_cast<int>(width), kind, op, by, compare, before, completion, where);
 }
 
-void* Context::peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const {
+void* Context::peer_address(const void* local, Index size, std::size_t width, Rank peer, CallSite where) const {
   check_peer(peer, where);
-  const std::size_t offset = checked_offset("a peer's array", local, 0, std::int64_t(bytes), where);
+  const std::size_t offset = checked_elements("a peer's array", local, size, width, where);
   if (!reaches(peer))
     throw_error(ErrorCode::unsupported, "rank {} cannot load and store the memory of rank {}: it is {} ({})", rank_,
                 peer, world_->peer_kind(peer) == PeerKind::messaged ? "messaged" : "simulated", short_name(where));
-  return bytes > 0 ? at_peer(offset, peer) : nullptr;
+  return size > 0 ? at_peer(offset, peer) : nullptr;
 }
 
-void Context::refuse_sizes(Index target, Index source, CallSite where) const {
-  throw_error(ErrorCode::invalid_use, "{} elements to {}, where sizes must be equal (rank {}, {})", source, target,
+void Context::refuse_place(const char* what, const void* local, Index size, std::size_t width, CallSite where) const {
+  world_->check_process();
+  throw_error(ErrorCode::invalid_use,
+              "{}: {} elements of {} bytes at {} do not lie in the symmetric heap of {} bytes (rank {}, {})", what,
+              size, width, local, heap_bytes_, rank_, short_name(where));
+}
+void Context::refuse_sizes(const char* what, Index ours, Index other, CallSite where) const {
+  throw_error(ErrorCode::invalid_use,
+              "{} has {} elements and the other side {}, where sizes must be equal (rank {}, {})", what, ours, other,
               rank_, short_name(where));
 }
 void Context::refuse_count(const char* what, Index needed, Index size, CallSite where) const {
@@ -362,8 +381,8 @@ void Context::touches_in_transport(const void* local, std::size_t bytes, Touch t
   world_->check_process();
   transport_->touches(local, bytes, touch, name, where);
 }
-void Context::check_touched(const void* local, std::size_t bytes, CallSite where) const {
-  checked_offset("what a rank touches", local, 0, std::int64_t(bytes), where);
+void Context::check_touched(const void* local, Index size, std::size_t width, CallSite where) const {
+  checked_elements("what a rank touches", local, size, width, where);
 }
 void Context::look(const WaitNote& note) const {
   polls_left_ = world_->look(note);

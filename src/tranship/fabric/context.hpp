@@ -62,7 +62,7 @@ enum class SizeRule : std::uint8_t {
 
 enum class HeapChecks : std::uint8_t {
   bounds,  ///< that what is moved lies in the symmetric heap: always
-  blocks,  ///< that it lies in one block that has not been freed; some 50 ns a call
+  blocks,  ///< that it lies in one block that this rank has not let go of; some 50 ns a call
 };
 
 struct ContextOptions {
@@ -211,7 +211,7 @@ class Context {
   void signal(Symmetric<S> signal, std::type_identity_t<S> value, SignalOp op, Rank peer,
               CallSite where = CallSite::here()) {
     direct_.acted = true;
-    if (std::byte* to = direct(signal, peer)) [[likely]]
+    if (std::byte* to = direct_word(signal, peer)) [[likely]]
       return raise(to, std::uint64_t(value), op);
     check_one("signal", signal.size(), where);
     signal_checked({signal.local(), std::uint64_t(value), op}, peer, where);
@@ -446,7 +446,8 @@ class Context {
   /// The elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
   template <Transferable T>
   std::span<T> peer_array(Symmetric<T> array, Rank peer, CallSite where = CallSite::here()) const {
-    return {static_cast<T*>(peer_address(array.local(), bytes_of(array), peer, where)), std::size_t(array.size())};
+    return {static_cast<T*>(peer_address(array.local(), array.size(), sizeof(T), peer, where)),
+            std::size_t(array.size())};
   }
   /// The elements of `array` at all members of `team`, to store to all and to load combined. Throws `unsupported` when
   /// the memory of any of them is not reachable. Valid while `team` is held.
@@ -455,7 +456,7 @@ class Context {
     const Members& places = team.places();
     void* first = nullptr;
     for (int member = places.count - 1; member >= 0; --member)
-      first = peer_address(array.local(), bytes_of(array), team.world_rank(member), where);
+      first = peer_address(array.local(), array.size(), sizeof(T), team.world_rank(member), where);
     if (places.listed) {  // counted from the heap that `direct_.first` is
       first = static_cast<std::byte*>(first) - std::ptrdiff_t(places.rank_of(0)) * std::ptrdiff_t(direct_.stride);
       return {static_cast<unsigned char*>(first), Index(direct_.stride), places.count, array.size(), places.list()};
@@ -506,6 +507,11 @@ class Context {
   std::byte* direct(Symmetric<T> slice, Rank peer) const noexcept {
     return slice.size() > 0 ? direct(slice.local(), sizeof(T), peer) : nullptr;
   }
+  /// The same of a word that is raised or updated, which has a natural place.
+  template <class T>
+  std::byte* direct_word(Symmetric<T> word, Rank peer) const noexcept {
+    return is_in_place<T>(word.local()) ? direct(word, peer) : nullptr;
+  }
   void check_one(const char* what, Index size, CallSite where) const {
     if (size < 1) [[unlikely]]
       refuse_count(what, 1, size, where);
@@ -515,8 +521,8 @@ class Context {
   void check_waitables(const char* what, Symmetric<T> variables, CallSite where) const {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(variables.local()) - direct_.own,
                       bytes = bytes_of(variables);
-    if (bytes > own_bytes_ || offset > own_bytes_ - bytes) [[unlikely]]
-      check_own(what, variables.local(), variables.size(), sizeof(T), where);
+    if (bytes > own_bytes_ || offset > own_bytes_ - bytes || !is_in_place<T>(variables.local())) [[unlikely]]
+      checked_words(what, variables.local(), variables.size(), sizeof(T), where);
   }
   template <class T>
   void check_waitable(const char* what, Symmetric<T> variable, CallSite where) const {
@@ -535,22 +541,22 @@ class Context {
   template <class T>
   static void store(std::byte* to, const T& value) noexcept {
     if constexpr (is_word<T>)
-      if (is_aligned<T>(to))
+      if (alignof(T) == sizeof(T) || is_in_place<T>(to))
         return detail::store_word(reinterpret_cast<detail::Word<T>*>(to), std::bit_cast<detail::Word<T>>(value));
     std::memcpy(to, &value, sizeof value);
   }
   template <class T>
   static void load(const std::byte* from, T& value) noexcept {
     if constexpr (is_word<T>)
-      if (is_aligned<T>(from)) {
+      if (alignof(T) == sizeof(T) || is_in_place<T>(from)) {
         value = std::bit_cast<T>(detail::load_word(reinterpret_cast<const detail::Word<T>*>(from)));
         return;
       }
     std::memcpy(&value, from, sizeof value);
   }
   template <class T>
-  static bool is_aligned(const std::byte* at) noexcept {
-    return alignof(T) == sizeof(T) || reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
+  static bool is_in_place(const void* at) noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
   }
   static void raise(std::byte* at, std::uint64_t value, SignalOp op) noexcept {
     detail::raise_word(reinterpret_cast<std::uint64_t*>(at), value, op);
@@ -597,18 +603,27 @@ class Context {
 #pragma GCC diagnostic pop
 #endif
 
+  /// What moves between a slice of the heap and `other` elements.
   template <class T>
-  Run smaller(Index target, std::size_t source, CallSite where) const {
-    if (target != Index(source) && sizes_ == SizeRule::equal) [[unlikely]]
-      refuse_sizes(target, Index(source), where);
+  Run smaller(const char* what, Symmetric<T> ours, Index other, CallSite where) const {
+    if (ours.size() != other) [[unlikely]]
+      check_sizes(what, ours, other, where);
     // What no memory holds, and a count below 0, becomes more bytes than there are.
     constexpr auto bytes_max = std::size_t(std::numeric_limits<Index>::max());
-    const auto count = std::size_t(std::min(target, Index(source)));
+    const auto count = std::size_t(std::min(ours.size(), other));
     return {count > bytes_max / sizeof(T) ? bytes_max : count * sizeof(T), sizeof(T), count};
+  }
+  /// Where less is moved than the slice has, all of it is to lie in the heap.
+  template <class T>
+  void check_sizes(const char* what, Symmetric<T> ours, Index other, CallSite where) const {
+    if (sizes_ == SizeRule::equal) refuse_sizes(what, ours.size(), other, where);
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(ours.local()) - direct_.own, bytes = bytes_of(ours);
+    if (other > 0 && ours.size() > 0 && (bytes > heap_bytes_ || offset > heap_bytes_ - bytes)) [[unlikely]]
+      refuse_place(what, ours.local(), ours.size(), sizeof(T), where);
   }
   template <class T>
   void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
-    const Run run = smaller<T>(target.size(), source.size(), where);
+    const Run run = smaller("the target of a put", target, Index(source.size()), where);
     direct_.acted = true;
     if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
       copy(to, source.data(), run.bytes, &Context::put_many);
@@ -618,7 +633,7 @@ class Context {
   template <class T>
   void get_span(std::span<std::remove_const_t<T>> target, Symmetric<T> source, Completion completion, Rank peer,
                 CallSite where) {
-    const Run run = smaller<T>(Index(target.size()), std::size_t(source.size()), where);
+    const Run run = smaller("the source of a get", source, Index(target.size()), where);
     if (const std::byte* from = direct(source.local(), run.bytes, peer)) [[likely]]
       copy(target.data(), from, run.bytes, &Context::get_many);
     else
@@ -629,9 +644,9 @@ class Context {
   template <class T, class S>
   void put_signal_span(Symmetric<T> target, std::span<const T> source, Symmetric<S> signal, S value, SignalOp op,
                        Completion completion, Rank peer, CallSite where) {
-    const Run run = smaller<T>(target.size(), source.size(), where);
+    const Run run = smaller("the target of a put", target, Index(source.size()), where);
     std::byte* to = direct(target.local(), run.bytes, peer);
-    std::byte* word = direct(signal, peer);
+    std::byte* word = direct_word(signal, peer);
     direct_.acted = true;
     if (to && word) [[likely]] {
       copy(to, source.data(), run.bytes, &Context::put_many);
@@ -665,7 +680,7 @@ class Context {
   template <AtomicOp op, class T>
   T atomic(Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
     T before{};
-    if (std::byte* word = direct(at, peer)) [[likely]]
+    if (std::byte* word = direct_word(at, peer)) [[likely]]
       before = apply<op>(word, operand, expected);
     else {
       check_one(name_of(op), at.size(), where);
@@ -678,7 +693,7 @@ class Context {
   template <AtomicOp op, class T>
   void update(Symmetric<T> at, T operand, Rank peer, CallSite where) {
     direct_.acted = true;
-    if (std::byte* word = direct(at, peer)) [[likely]]
+    if (std::byte* word = direct_word(at, peer)) [[likely]]
       return void(apply<op>(word, operand, T{}));
     check_one("an atomic update", at.size(), where);
     atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &operand, nullptr, Completion::blocking, peer,
@@ -686,7 +701,7 @@ class Context {
   }
   template <AtomicOp op, class T>
   void atomic_nbi(T& before, Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
-    if (std::byte* word = direct(at, peer)) [[likely]]
+    if (std::byte* word = direct_word(at, peer)) [[likely]]
       before = apply<op>(word, operand, expected);
     else {
       check_one(name_of(op), at.size(), where);
@@ -868,8 +883,12 @@ class Context {
   };
   void atomic_checked(const AtomicWord& word, AtomicOp op, const void* operand, const void* expected, void* before,
                       Completion completion, Rank peer, CallSite where);
-  void check_own(const char* what, const void* local, Index size, std::size_t width, CallSite where) const;
-  void* peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const;
+  /// Throws unless the elements lie in this rank's heap. The offset of the first byte, or 0 without elements.
+  std::size_t checked_elements(const char* what, const void* local, Index size, std::size_t width,
+                               CallSite where) const;
+  /// The same of words, which have natural places.
+  std::size_t checked_words(const char* what, const void* local, Index size, std::size_t width, CallSite where) const;
+  void* peer_address(const void* local, Index size, std::size_t width, Rank peer, CallSite where) const;
   /// The offset in the heap of [local + first, local + end). Throws `invalid_use` where that is not allowed.
   std::size_t checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
                              CallSite where) const;
@@ -889,7 +908,9 @@ class Context {
   bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
   /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.
   void close_in_child() noexcept;
-  [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
+  [[noreturn]] void refuse_place(const char* what, const void* local, Index size, std::size_t width,
+                                 CallSite where) const;
+  [[noreturn]] void refuse_sizes(const char* what, Index ours, Index other, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
   void fence_transport(CallSite where);
@@ -904,7 +925,7 @@ class Context {
   void poll_transport() const;
   void seen_in_transport(const void* local, std::size_t bytes) const;
   void touches_in_transport(const void* local, std::size_t bytes, Touch touch, const char* name, CallSite where) const;
-  void check_touched(const void* local, std::size_t bytes, CallSite where) const;
+  void check_touched(const void* local, Index size, std::size_t width, CallSite where) const;
   void touches(const void* local, std::size_t bytes, Touch touch, const char* name, CallSite where) const {
     if (transport_) [[unlikely]]
       touches_in_transport(local, bytes, touch, name, where);
@@ -913,7 +934,7 @@ class Context {
   void touches(Symmetric<T> array, Touch touch, const char* name, CallSite where) const {
     if (!transport_) [[likely]]
       return;
-    check_touched(array.local(), bytes_of(array), where);
+    check_touched(array.local(), array.size(), sizeof(T), where);
     touches_in_transport(array.local(), bytes_of(array), touch, name, where);
   }
   /// Before a look at what has come here that does not wait for it.

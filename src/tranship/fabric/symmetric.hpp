@@ -47,10 +47,10 @@ class Symmetric {
 
   /// Elements [first, first + count), of every rank. Throws `invalid_use` where they do not lie in this.
   Symmetric slice(Index first, Index count) const {
-    if (first < 0 || count < 0 || count > count_ - first) detail::refuse_slice(first, count, count_);
+    if (first < 0 || count < 0 || first > count_ || count > count_ - first) detail::refuse_slice(first, count, count_);
     return Symmetric(local_ + first, count);
   }
-  Symmetric from(Index first) const { return slice(first, count_ - first); }
+  Symmetric from(Index first) const { return slice(first, first > count_ ? 0 : count_ - first); }
 
  private:
   Symmetric(T* local, Index count) noexcept : local_(local), count_(count) {}

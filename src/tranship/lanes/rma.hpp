@@ -300,7 +300,7 @@ struct HeapView {
                        where,
                        {{"signal", signal}, {"value", bits(value)}, {"op", number(int(op))}, {"peer", number(peer)}}};
     };
-    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    unsigned char* word = word_at(group, call, "the signal lies outside the symmetric heap", signal, peer);
     group.enter(call);
     if (group.lane() == 0) {
       if (is_direct(peer))
@@ -315,7 +315,7 @@ struct HeapView {
   TRANSHIP_SHARED S signal_fetch(const Group& group, S* signal, KernelSite where = KernelSite::here()) const {
     static_assert(sizeof(S) == 8);
     const auto call = [&] { return GroupCall{"signal_fetch", where, {{"signal", signal}}}; };
-    at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), rank);
+    word_at(group, call, "the signal lies outside the symmetric heap", signal, rank);
     group.enter(call);
     S seen{};
     if (group.lane() == 0) {
@@ -628,6 +628,32 @@ struct HeapView {
     return heap_of(peer) + offset;
   }
 
+  /// The same of a slice of which `bytes` are moved; where there are any, all of it is to lie in the heap.
+  template <class T, class Group, class Call>
+  TRANSHIP_SHARED unsigned char* slice_at(const Group& group, const Call& call, const char* problem, Span<T> slice,
+                                          unsigned long long bytes, int peer) const {
+    const unsigned long long all = bytes_of(slice.size, sizeof(T));
+    const auto offset = reinterpret_cast<unsigned long long>(slice.data) - own();
+    if (bytes > 0 && (all > size_bytes || offset > size_bytes - all)) group.refuse(call, problem);
+    return at(group, call, problem, slice.data, bytes, peer);
+  }
+  /// The same of words that are raised, updated or waited for, which have natural places.
+  template <class T, class Group, class Call>
+  TRANSHIP_SHARED unsigned char* words_at(const Group& group, const Call& call, const char* problem, const T* local,
+                                          unsigned long long bytes, int peer) const {
+    unsigned char* const there = at(group, call, problem, local, bytes, peer);
+    if (bytes > 0 && !detail::is_in_place<T>(local))
+      group.refuse(call, sizeof(T) == 8   ? "a word of 8 bytes is not aligned to its size"
+                         : sizeof(T) == 4 ? "a word of 4 bytes is not aligned to its size"
+                                          : "a word is not aligned to its size");
+    return there;
+  }
+  template <class T, class Group, class Call>
+  TRANSHIP_SHARED unsigned char* word_at(const Group& group, const Call& call, const char* problem, const T* local,
+                                         int peer) const {
+    return words_at(group, call, problem, local, sizeof(T), peer);
+  }
+
   /// After a value has come that a loop may look for.
   template <class Group, class Call>
   TRANSHIP_SHARED void polled(const Group& group, const Call& call, const void* local, int peer,
@@ -694,7 +720,7 @@ struct HeapView {
   TRANSHIP_SHARED void copy_there(const Group& group, const Call& call, Span<T> target, Span<const T> source, int peer,
                                   const F& send) const {
     const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
-    void* to = at(group, call, "the target lies outside the symmetric heap", target.data, bytes, peer);
+    void* to = slice_at(group, call, "the target lies outside the symmetric heap", target, bytes, peer);
     group.enter(call);
     if (is_direct(peer))
       copy_together(group, to, source.data, bytes);
@@ -705,7 +731,7 @@ struct HeapView {
   TRANSHIP_SHARED void copy_here(const Group& group, const Call& call, Span<T> target, Span<const T> source, int peer,
                                  const F& send) const {
     const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
-    const void* from = at(group, call, "the source lies outside the symmetric heap", source.data, bytes, peer);
+    const void* from = slice_at(group, call, "the source lies outside the symmetric heap", source, bytes, peer);
     group.enter(call);
     if (is_direct(peer))
       copy_together(group, target.data, from, bytes);
@@ -802,7 +828,7 @@ struct HeapView {
                         {"op", number(int(op))},
                         {"peer", number(peer)}}};
     };
-    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    unsigned char* word = word_at(group, call, "the signal lies outside the symmetric heap", signal, peer);
     copy_there(group, call, target, source, peer, send);
     raise_after(group, call, word, value, op, peer);
   }
@@ -822,7 +848,7 @@ struct HeapView {
                         {"op", number(int(op))},
                         {"peer", number(peer)}}};
     };
-    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    unsigned char* word = word_at(group, call, "the signal lies outside the symmetric heap", signal, peer);
     copy_array_there(group, call, target, source, peer, send);
     raise_after(group, call, word, value, op, peer);
   }
@@ -847,7 +873,7 @@ struct HeapView {
       return GroupCall{
           name, where, {{"variable", variable}, {"comparison", number(int(comparison))}, {"value", bits(value)}}};
     };
-    at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), rank);
+    word_at(group, call, "the variable lies outside the symmetric heap", variable, rank);
     group.enter(call);
     T seen{};
     if (group.lane() == 0) seen = await(group, call, variable, comparison, value);
@@ -918,8 +944,8 @@ struct HeapView {
   }
   template <class Group, class Call, class T>
   TRANSHIP_SHARED void check(const Group& group, const Call& call, Span<T> variables) const {
-    at(group, call, "the variables lie outside the symmetric heap", variables.data, bytes_of(variables.size, sizeof(T)),
-       rank);
+    words_at(group, call, "the variables lie outside the symmetric heap", variables.data,
+             bytes_of(variables.size, sizeof(T)), rank);
   }
   template <class Group, class Call, class T, class I>
   TRANSHIP_SHARED static void check_room(const Group& group, const Call& call, Span<T> variables, Span<I> places) {
@@ -984,7 +1010,7 @@ struct HeapView {
           where,
           {{"variable", variable}, {"operand", bits(operand)}, {"expected", bits(expected)}, {"peer", number(peer)}}};
     };
-    unsigned char* to = at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), peer);
+    unsigned char* to = word_at(group, call, "the variable lies outside the symmetric heap", variable, peer);
     group.enter(call);
     T before{};
     if (group.lane() == 0) {
@@ -1012,7 +1038,7 @@ struct HeapView {
                         {"expected", bits(expected)},
                         {"peer", number(peer)}}};
     };
-    unsigned char* to = at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), peer);
+    unsigned char* to = word_at(group, call, "the variable lies outside the symmetric heap", variable, peer);
     group.enter(call);
     if (group.lane() != 0) return;
     unsigned long long seen = 0;

@@ -636,6 +636,55 @@ TEST(BlockFailure, of_another_rank_ends_a_wait) {
   }
 }
 
+TEST(WordsOfKernels, lie_in_their_natural_places) {
+  test::run_on(On::threads, 2, [](World& world) {
+    const HeapView heap = heap_view(world);
+    const auto data = world.allocate<std::uint64_t>(8);
+    auto* const bytes = reinterpret_cast<unsigned char*>(data.local());
+    auto* const word = reinterpret_cast<std::uint64_t*>(bytes + 4);
+    const std::vector<std::uint64_t> many(2, 1);
+    const Span<const std::uint64_t> source(many.data(), 2);
+    const Span<std::uint64_t> words(word, 2), target(data.local() + 4, 2);
+    std::uint64_t before = 0;
+    long long places[2];
+    const auto refused = [&](auto&& operation) {
+      const Error error =
+          error_of_rank([&] { run_block(world, {.lanes = 2}, [&](const CpuLane& lane) { operation(lane.block()); }); });
+      require_says(error, ErrorCode::invalid_use, {"is not aligned to its size", "cpu_lanes_test.cpp:"});
+    };
+    const int peer = next(world);
+    using enum Comparison;
+    refused([&](const auto& block) { heap.signal(block, word, 1, SignalOp::set, peer); });
+    refused([&](const auto& block) { heap.signal_fetch(block, word); });
+    refused([&](const auto& block) { heap.signal_wait(block, word, not_equal, 5); });
+    refused([&](const auto& block) { heap.put_signal(block, target, source, word, 1, SignalOp::add, peer); });
+    refused([&](const auto& block) { heap.put_signal_nbi(block, target, source, word, 1, SignalOp::set, peer); });
+    refused([&](const auto& block) { heap.wait_until(block, word, not_equal, 5); });
+    refused([&](const auto& block) { heap.test(block, word, equal, 0); });
+    refused([&](const auto& block) { heap.wait_until_all(block, words, not_equal, 5); });
+    refused([&](const auto& block) { heap.wait_until_any(block, words, not_equal, 5); });
+    refused([&](const auto& block) { heap.test_some(block, words, Span<long long>(places, 2), equal, 0); });
+    refused([&](const auto& block) { heap.inc(block, word, peer); });
+    refused([&](const auto& block) { heap.fetch(block, word, peer); });
+    refused([&](const auto& block) { heap.fetch_add_nbi(block, &before, word, 1, peer); });
+    refused([&](const auto& block) { heap.inc(block, reinterpret_cast<std::uint32_t*>(bytes + 2), peer); });
+    // A slice is looked at as a whole, not only as far as it is moved.
+    const Span<std::uint64_t> endless(data.local(), INT64_MAX / 8);
+    std::uint64_t here[2];
+    const auto outside = [&](auto&& operation) {
+      const Error error =
+          error_of_rank([&] { run_block(world, {.lanes = 2}, [&](const CpuLane& lane) { operation(lane.block()); }); });
+      require_says(error, ErrorCode::invalid_use, {"lies outside the symmetric heap"});
+    };
+    outside([&](const auto& block) { heap.put(block, endless, source, peer); });
+    outside([&](const auto& block) { heap.put_signal(block, endless, source, data.local(), 1, SignalOp::set, peer); });
+    outside([&](const auto& block) { heap.get(block, Span<std::uint64_t>(here, 2), endless, peer); });
+    world.barrier();
+    for (int i = 0; i < 8; ++i) require(data[i] == 0, "element {} is {}", i, data[i]);
+    world.barrier();
+  });
+}
+
 // What a rank checks, its kernels check.
 
 TEST(BlockChecks, find_what_was_freed_and_what_runs_over) {

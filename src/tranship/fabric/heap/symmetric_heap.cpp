@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -19,7 +20,8 @@ namespace tranship {
 
 namespace detail {
 void refuse_slice(Index first, Index count, Index size) {
-  throw_error(ErrorCode::invalid_use, "elements [{}, {}) of a symmetric object of {}", first, first + count, size);
+  throw_error(ErrorCode::invalid_use, "{} elements from element {} on do not lie in a symmetric object of {}", count,
+              first, size);
 }
 }  // namespace detail
 
@@ -119,9 +121,11 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   }
 
   const std::uint64_t serial = next_serial_++;
-  blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes};
+  const auto is_held = std::make_shared<std::atomic<bool>>(true);
+  blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes, .is_held = is_held};
   offset_of_[serial] = *offset;
-  const auto release = [serial, released = released_, lifetime = fabric_.lifetime()](void*) {
+  const auto release = [serial, is_held, released = released_, lifetime = fabric_.lifetime()](void*) {
+    is_held->store(false, std::memory_order_relaxed);
     const std::lock_guard lock(released->mutex);
     released->serials.push_back(serial);
   };
@@ -357,18 +361,18 @@ HeapUsage SymmetricHeap::usage() const noexcept {
 }
 
 bool SymmetricHeap::is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const {
-  const auto holds = [&](std::size_t first, std::size_t bytes) {
+  const auto contains = [&](std::size_t first, std::size_t bytes) {
     const std::size_t within = offset_bytes - first;
     return within <= bytes && size_bytes <= bytes - within;
   };
-  if (const auto block = blocks_.upper_bound(offset_bytes);
-      block != blocks_.begin() && holds(std::prev(block)->first, std::prev(block)->second.size_bytes))
-    return true;
+  if (const auto behind = blocks_.upper_bound(offset_bytes); behind != blocks_.begin())
+    if (const auto& [first, block] = *std::prev(behind); contains(first, block.size_bytes))
+      return block.is_held->load(std::memory_order_relaxed);
   const std::lock_guard lock(lendings_->mutex);
   const auto& lendings = lendings_->by_offset;
   const auto lent = lendings.upper_bound(offset_bytes);
   return lent != lendings.begin() && std::prev(lent)->second.is_held &&
-         holds(std::prev(lent)->first, std::prev(lent)->second.words_bytes);
+         contains(std::prev(lent)->first, std::prev(lent)->second.words_bytes);
 }
 
 }  // namespace tranship

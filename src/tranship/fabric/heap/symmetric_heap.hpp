@@ -4,6 +4,7 @@
 // It grows: addresses are reserved at the start, memory is obtained when a block is allocated.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -79,7 +80,7 @@ class SymmetricHeap {
 
   HeapUsage usage() const noexcept;
   const HeapPlace& place() const noexcept { return place_; }
-  /// Whether all these bytes lie in one block that has not been freed.
+  /// Whether all these bytes lie in one block that this rank has not let go of.
   bool is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const;
 
  private:
@@ -87,8 +88,9 @@ class SymmetricHeap {
   struct Lendings;
   struct Block {
     std::uint64_t serial = 0;
-    std::size_t size_bytes = 0;  ///< that were asked for
-    int released_by = 0;         ///< ranks that have let go of it
+    std::size_t size_bytes = 0;                        ///< that were asked for
+    int released_by = 0;                               ///< ranks that have let go of it
+    std::shared_ptr<const std::atomic<bool>> is_held;  ///< by this rank; any thread may let go
   };
   struct Registered {
     const std::byte* memory = nullptr;
