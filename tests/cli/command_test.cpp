@@ -261,9 +261,59 @@ TEST(Command, PredictsPrograms) {
   const Outcome far = place.run({"predict", "allreduce/ring", "--ranks", "64", "--machine", machine});
   expect_error(far, 1);
   EXPECT_NE(far.errors.find("has no memory channels between hosts"), std::string::npos) << far.errors;
-  expect_error(place.run({"predict", plan, "--machine", plan}), 1);
+  expect_error(place.run({"predict", plan, "--machine", plan}), 2);
   const std::string hangs = test::test_path("fixtures/mscclpp/plans/ut_reduce_send_packet_test.json");
   expect_error(place.run({"predict", hangs, "--machine", machine}), 1);
+}
+
+TEST(Command, PlansThatDescribeNoProgramAreMisuse) {
+  const Workplace place;
+  const std::string machine = test::test_path("../machines/cluster.json");
+  place.write("text.json", "rank 0 puts to rank 1");
+  place.write("list.json", "[1, 2]");
+  place.write("other.json", R"({"name": "a"})");
+  place.write("binary.json", std::string("\x80\x00\xff", 3));
+  std::string plan = test::read_text(test::test_path("fixtures/mscclpp/plans/mn_allgather_2x2.json"));
+  const std::string word = "\"rlxsignal\"";
+  ASSERT_NE(plan.find(word), plan.npos);
+  place.write("word.json", plan.replace(plan.find(word), word.size(), "\"rlxsignals\""));
+  for (const char* name : {"text.json", "list.json", "other.json", "binary.json", "word.json"})
+    for (std::vector<std::string> words : std::vector<std::vector<std::string>>{{"check"},
+                                                                                {"check", "--json"},
+                                                                                {"check", "--for", "mscclpp"},
+                                                                                {"run"},
+                                                                                {"show"},
+                                                                                {"show", "-o", "a.html"},
+                                                                                {"predict", "--machine", machine}}) {
+      words.insert(words.begin() + 1, name);
+      const Outcome refused = place.run(words);
+      expect_error(refused, 2);
+      EXPECT_NE(refused.errors.find(std::string("PLAN: '") + name + "': "), std::string::npos) << refused.errors;
+    }
+  const std::string right = test::test_path("fixtures/mscclpp/plans/mn_allgather_2x2.json");
+  const Outcome refused = place.run({"predict", right, "--machine", "text.json"});
+  expect_error(refused, 2);
+  EXPECT_NE(refused.errors.find("--machine: 'text.json': "), std::string::npos) << refused.errors;
+}
+
+TEST(Command, SaysOfWhatAMessageIs) {
+  const Workplace place;
+  std::string plan = test::read_text(test::test_path("fixtures/mscclpp/plans/mn_allgather_2x2.json"));
+  const std::string sizes = R"("min_message_size":0,"max_message_size":18446744073709551615)";
+  ASSERT_NE(plan.find(sizes), plan.npos);
+  place.write("limited.json",
+              plan.replace(plan.find(sizes), sizes.size(), R"("min_message_size":4096,"max_message_size":8192)"));
+  const Outcome refused = place.run({"run", "limited.json", "--bytes", "4096"});
+  expect_error(refused, 2);
+  EXPECT_NE(
+      refused.errors.find("is for messages of 4096 to 8192 bytes, not 16384: of an allgather, a message is the output "
+                          "of a rank, here 4 inputs of 4096 bytes"),
+      std::string::npos)
+      << refused.errors;
+  EXPECT_NE(place.run({"show", "limited.json"}).output.find(", for 4096 to 8192 bytes of output"), std::string::npos);
+  EXPECT_EQ(place.run({"run", "limited.json", "--bytes", "1024"}).code, 0);
+  EXPECT_NE(place.run({"run", "--help"}).output.find("of its output, which is --bytes times the ranks"),
+            std::string::npos);
 }
 
 TEST(Command, MeasuresTheMachine) {

@@ -371,11 +371,11 @@ TEST(Language, refuses_what_no_program_can_have) {
   expect_refused([&] { Semaphore(program, 0, -1); }, "-1");
   expect_refused([&] { program.input(2); }, "rank 2");
   expect_refused([&] { program.scratch(0, -1); }, "-1");
-  expect_refused([&] { (void)in[{3, 5}]; }, "3 to 5 of a buffer of 4");
+  expect_refused([&] { (void)in[{3, 5}]; }, "[3..5) of a buffer of 4 chunks");
   expect_refused([&] { (void)in[{-1, 2}]; }, "-1");
   expect_refused([&] { memory.put(at(out, 0), at(out, 1), 0); }, "chunk of rank 1");
   expect_refused([&] { memory.put(out[{0, 2}], at(in, 1), 0); }, "2 chunks and a source of 1");
-  expect_refused([&] { memory.get(at(in, 0), out[{0, 2}], 0); }, "1 chunks and a source of 2");
+  expect_refused([&] { memory.get(at(in, 0), out[{0, 2}], 0); }, "1 chunk and a source of 2");
   expect_refused([&] { memory.put_packets(at(out, 0), at(in, 0), 0); }, "packets lie in scratch");
   expect_refused([&] { port.put_packets(at(program.scratch(1, 1), 0), at(in, 0), 0); }, "packets lie in scratch");
   expect_refused([&] { program.unpack_packets(at(in, 0), at(in, 1), 0); }, "packets lie in scratch");

@@ -186,8 +186,8 @@ TEST(MscclppObjections, packets_that_are_overwritten_before_they_are_looked_at) 
   builder.at(1, 3).semaphore(StepKind::release, 2);
   EXPECT_TRUE(verify(builder.program()).needs_meeting);
   EXPECT_EQ(mscclpp_objections(builder.program()),
-            Lines{"ranks do not meet between launches there: rank 1, block 0, step 1 (upkt) waits for packets in chunk "
-                  "0 of the scratch of rank 1 in launch 0, which rank 0, block 0, step 0 (ppkt) has overwritten in "
+            Lines{"ranks do not meet between launches there: rank 1, block 0, step 1 (upkt) waits for packets in "
+                  "scratch[0] of rank 1 in launch 0, which rank 0, block 0, step 0 (ppkt) has overwritten in "
                   "launch 2"});
 }
 

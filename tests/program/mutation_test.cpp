@@ -59,6 +59,8 @@ struct Score {
       said = verify(mutant);
       is_refused = !said.is_right();
       if (is_refused) why = said.findings.front().kind;
+      expect_places(mutant, said.findings);
+      expect_places(mutant, said.why_meeting);
     } catch (const Error&) {  // the numbers of its chunks are those of no such collective
       is_refused = true;
     }
@@ -82,6 +84,20 @@ struct Score {
       case Outcome::unsupported:
         ++undecided;
         return;
+    }
+  }
+
+  /// Every fault is one of a step, and says of which; but for outputs that no step has written.
+  static void expect_places(const Program& program, const std::vector<Finding>& findings) {
+    for (const Finding& one : findings) {
+      if (one.kind == Finding::Kind::wrong_result && one.block < 0) {
+        EXPECT_TRUE(one.text.starts_with("output[") || one.text.starts_with("data[")) << one.text;
+        continue;
+      }
+      EXPECT_NE(one.text.find(fmt::format("rank {}, block {}, step {} (", one.rank, one.block, one.step)),
+                std::string::npos)
+          << program.name << ": " << name_of(one.kind) << ": " << one.text;
+      EXPECT_EQ(one.text.find(") (launch"), std::string::npos) << one.text;
     }
   }
 

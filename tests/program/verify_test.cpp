@@ -10,6 +10,7 @@
 #include "support/error_of.hpp"
 #include "support/large_programs.hpp"
 #include "support/mscclpp_plans.hpp"
+#include "support/program_builder.hpp"
 
 namespace tranship::test {
 namespace {
@@ -46,6 +47,108 @@ TEST(Verify, plans_of_older_releases) {
     EXPECT_TRUE(said.is_right()) << one.name << "\n" << said.text();
     EXPECT_TRUE(said.knows_result) << one.name;
   }
+}
+
+// --- What is said ----------------------------------------------------------------------------------------------------
+
+/// Two ranks that put their input, of one chunk, into the output of both.
+ProgramBuilder small_allgather() {
+  ProgramBuilder out("allgather", 2, {1, 2, 0});
+  for (const Rank rank : {0, 1}) {
+    const Rank peer = 1 - rank;
+    out.at(rank)
+        .move(StepKind::copy, {{rank, BufferKind::input}}, {{rank, BufferKind::output, rank}})
+        .move(StepKind::put, {{rank, BufferKind::input}}, {{peer, BufferKind::output, rank}})
+        .nop()
+        .signal(StepKind::signal, {peer})
+        .signal(StepKind::wait, {peer});
+  }
+  return out;
+}
+
+TEST(VerifyText, wrong_results_name_the_step_that_wrote_them) {
+  ProgramBuilder builder = small_allgather();
+  ASSERT_TRUE(verify(builder.program()).is_right()) << verify(builder.program()).text();
+  Step& put = builder.program().ranks[1].blocks[0].steps[1];
+  builder.program().ranks[1].chunks[0] = builder.program().ranks[0].chunks[0] = 1;
+  put.operands[0].buffer = BufferKind::output;
+  put.operands[0].first = 0;
+  const Verification said = verify(builder.program());
+  ASSERT_FALSE(said.findings.empty());
+  const Finding* wrong = nullptr;
+  for (const Finding& one : said.findings)
+    if (one.kind == Finding::Kind::wrong_result) wrong = &one;
+  ASSERT_NE(wrong, nullptr) << said.text();
+  EXPECT_EQ(wrong->rank, 1);
+  EXPECT_EQ(wrong->block, 0);
+  EXPECT_EQ(wrong->step, 1);
+  EXPECT_EQ(wrong->text.find("rank 1, block 0, step 1 (put) writes output[1] of rank 0, which is "), 0U) << wrong->text;
+  EXPECT_NE(wrong->text.find("; allgather makes it input[0] of rank 1 in launch 0"), std::string::npos) << wrong->text;
+}
+
+TEST(VerifyText, results_that_nothing_writes_name_no_step) {
+  ProgramBuilder builder("allgather", 1, {1, 1, 0});
+  builder.at(0).nop();
+  const Verification said = verify(builder.program());
+  ASSERT_EQ(said.findings.size(), 1U);
+  EXPECT_EQ(
+      said.findings[0].text,
+      "output[0] of rank 0 is made of what nothing has written; allgather makes it input[0] of rank 0 in launch 0");
+}
+
+TEST(VerifyText, signals_without_waits_name_a_step) {
+  ProgramBuilder builder = small_allgather();
+  builder.program().ranks[1].blocks[0].steps.pop_back();
+  builder.at(1).nop();
+  const Verification said = verify(builder.program());
+  const Finding* unpaired = nullptr;
+  for (const Finding& one : said.findings)
+    if (one.kind == Finding::Kind::unpaired) unpaired = &one;
+  ASSERT_NE(unpaired, nullptr) << said.text();
+  EXPECT_EQ(unpaired->text,
+            "rank 0, block 0, step 3 (signal): memory channel 0 from rank 0 to rank 1 has 3 signals and 0 waits in 3 "
+            "launches");
+  EXPECT_EQ(unpaired->block, 0);
+  EXPECT_EQ(unpaired->step, 3);
+}
+
+TEST(VerifyText, semaphores_that_are_not_as_they_were_name_a_step) {
+  ProgramBuilder more("test", 1, {1, 1, 0}), fewer("test", 1, {1, 1, 0});
+  more.at(0).nop().semaphore(StepKind::release, 0, 1);
+  fewer.at(0).nop().semaphore(StepKind::acquire, 0, 9);
+  const Verification of_more = verify(more.program()), of_fewer = verify(fewer.program());
+  ASSERT_EQ(of_more.findings.size(), 1U);
+  EXPECT_EQ(of_more.findings[0].text,
+            "rank 0, block 0, step 1 (sem_release): semaphore 0 of rank 0 has 3 releases and 0 waits in 3 launches");
+  ASSERT_EQ(of_fewer.findings.size(), 1U);
+  EXPECT_EQ(of_fewer.findings[0].text,
+            "rank 0, block 0, step 1 (sem_acquire): semaphore 0 of rank 0 has 0 releases and 3 waits in 3 launches");
+}
+
+TEST(VerifyText, barriers_of_other_numbers_of_blocks_name_a_step) {
+  ProgramBuilder builder("test", 1, {1, 1, 0});
+  builder.at(0, 0).nop().barrier(0, 2).at(0, 1).barrier(0, 2).at(0, 2).barrier(0, 2);
+  const Verification said = verify(builder.program());
+  ASSERT_FALSE(said.findings.empty());
+  EXPECT_EQ(said.findings[0].text, "rank 0, block 0, step 1 (barrier): barrier 0 is one of 2 blocks, and 3 come to it");
+  EXPECT_EQ(said.findings[0].block, 0);
+  EXPECT_EQ(said.findings[0].step, 1);
+}
+
+TEST(VerifyText, steps_and_collectives_are_named_in_words) {
+  ProgramBuilder of_nothing("test", 1, {1, 1, 0});
+  of_nothing.at(0).move(StepKind::reduce, {}, {});
+  EXPECT_EQ(error_of([&] { verify(of_nothing.program()); }),
+            "bad_file: rank 0, block 0, step 0 (reduce): no sources and no targets; it takes 1 or more of this rank as "
+            "sources, and "
+            "1 of this rank as target");
+  ProgramBuilder reduce_scatter("reducescatter", 2, {2, 2, 0});
+  const std::string text = error_of([&] { verify(reduce_scatter.program()); });
+  EXPECT_EQ(text, "bad_file: a reducescatter of 2 ranks with 2 chunks of input has 1 chunk of output, not 2 (rank 0)");
+  ProgramBuilder over("test", 1, {3, 3, 0});
+  over.at(0).move(StepKind::copy, {{0, BufferKind::input, 2, 2}}, {{0, BufferKind::output, 0, 2}});
+  EXPECT_EQ(error_of([&] { verify(over.program()); }),
+            "bad_file: rank 0, block 0, step 0 (copy): input[2..4) of rank 0, which has 3 chunks");
 }
 
 // --- Cost ------------------------------------------------------------------------------------------------------------

@@ -21,8 +21,18 @@ std::string human_bytes(Index bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-std::string counted(Index count, std::string_view what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+std::string plural(Index count, std::string_view one, std::string_view several) {
+  if (count == 1) return std::string(one);
+  return several.empty() ? fmt::format("{}s", one) : std::string(several);
+}
+
+std::string counted(Index count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", grouped(count), plural(count, one, several));
+}
+
+std::string with_article(std::string_view what) {
+  constexpr std::string_view vowels = "aeiouAEIOU";
+  return fmt::format("{} {}", !what.empty() && vowels.find(what.front()) != vowels.npos ? "an" : "a", what);
 }
 
 }  // namespace tranship

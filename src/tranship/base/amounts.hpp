@@ -12,7 +12,11 @@ namespace tranship {
 std::string grouped(Index value);
 /// "999 B", "270.8 KiB"
 std::string human_bytes(Index bytes);
-/// "1 part", "2 parts": the plural takes an s.
-std::string counted(Index count, std::string_view what);
+/// "part" of 1, "parts" of others. The plural takes an s unless another one is given.
+std::string plural(Index count, std::string_view one, std::string_view several = {});
+/// "1 part", "2,000 parts"
+std::string counted(Index count, std::string_view one, std::string_view several = {});
+/// "an allreduce", "a reducescatter": by the letter with which it begins.
+std::string with_article(std::string_view what);
 
 }  // namespace tranship

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/file/format/manifest.hpp>
 #include <tranship/file/io/posix.hpp>
@@ -15,9 +16,7 @@ namespace tranship::cli {
 namespace {
 
 ArraySpec layout_in_file(const std::string& name, const std::string& path) {
-  const Result<ArraySpec> spec = try_array_spec_from_json(text_in_file(name, path));
-  if (!spec) throw UsageError{fmt::format("{}: '{}': {}", name, path, spec.error().message())};
-  return spec.value();
+  return read_argument(name, path, [](const std::string& text) { return try_array_spec_from_json(text).value(); });
 }
 
 }  // namespace
@@ -26,6 +25,10 @@ std::string text_in_file(const std::string& name, const std::string& path) {
   Result<std::string> text = attempt([&] { return posix::read_text(path, manifest_bytes_max); });
   if (!text) throw UsageError{fmt::format("{}: {}", name, text.error().message())};
   return std::move(text).value();
+}
+
+void refuse_file(const std::string& name, const std::string& path, const Error& why) {
+  throw UsageError{fmt::format("{}: '{}': {}", name, printable(path), why.message())};
 }
 
 ArraySpec layout_argument(const std::string& name, const std::string& argument) {

@@ -18,6 +18,18 @@ struct UsageError {
 
 /// The text of a file that an argument names.
 std::string text_in_file(const std::string& name, const std::string& path);
+/// Ends the command because such a file is not what the argument takes.
+[[noreturn]] void refuse_file(const std::string& name, const std::string& path, const Error& why);
+/// `read(text)` of a file that an argument names.
+template <class Read>
+auto read_argument(const std::string& name, const std::string& path, Read&& read) {
+  const std::string text = text_in_file(name, path);
+  try {
+    return read(text);
+  } catch (const Error& why) {
+    refuse_file(name, path, why);
+  }
+}
 /// The layout that an argument gives as text, or as @FILE with its JSON. `name` is what the error calls the argument.
 ArraySpec layout_argument(const std::string& name, const std::string& argument);
 /// Whether an argument is a placement, "@ 4x1 : block, whole", rather than a layout or the name of a file.

@@ -32,14 +32,15 @@ constexpr const char* check_footer = R"(Examples:
 A PLAN is an execution plan of MSCCL++, in its present format or that of releases up to 0.7. Proved are: that it ends,
 that no two accesses to the same memory are unordered, also from one launch to the next, and that every output is what
 the collective promises. What the executor of MSCCL++ would not run, or does not promise, is said below, and decides
-with --for mscclpp. Exit code: 0 when all of that is so, 1 when not.)";
+with --for mscclpp. Exit code: 0 when all of that is so, 1 when not, 2 when PLAN describes no program.)";
 
 constexpr const char* run_footer = R"(Examples:
   tranship run allreduce.json
   tranship run allreduce/copies --ranks 2
   tranship run allreduce.json --ranks-as processes --bytes 1048576 --dtype bf16 --op max --iterations 100
 
-The plan is checked first. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
+The plan is checked first. It may say for messages of which sizes it is: of so many bytes of input or, of an allgather,
+of its output, which is --bytes times the ranks. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
 and compares its output with what the collective promises. The time of a launch is that of its slowest rank.)";
 
 /// What `--dtype` takes: NumPy's names, and those of layout texts.
@@ -209,7 +210,9 @@ void add_run(CommandLine& line) {
       .shows_default();
   command
       .option("--bytes", options->bytes,
-              "Of the largest input of a rank; made whole elements, as many in each part into which it is cut")
+              "Of the largest input of a rank, also of an allgather; made whole elements, as many in each part into "
+              "which it "
+              "is cut")
       .in_range(1, input_bytes_max)
       .shows_default();
   command.option("--dtype", options->type, "The type of the elements, such as f32 or float32")

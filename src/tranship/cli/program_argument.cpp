@@ -54,7 +54,7 @@ Program program_of(const ProgramArgument& argument) {
     if (const std::string meant = did_you_mean(argument.name, names); !meant.empty())
       throw UsageError{fmt::format("PLAN: there is no file '{}'{}", printable(argument.name), meant)};
   }
-  Program program = read_program(text_in_file("PLAN", argument.name));
+  Program program = read_argument("PLAN", argument.name, read_program);
   if (argument.ranks && *argument.ranks != static_cast<int>(program.ranks.size()))
     throw UsageError{fmt::format("--ranks: the plan is for {} ranks, not for {}; write a plan for {}",
                                  program.ranks.size(), *argument.ranks, *argument.ranks)};

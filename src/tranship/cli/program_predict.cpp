@@ -85,7 +85,7 @@ std::string path_text(const Prediction& one) {
 
 void predict_all(const PredictOptions& options) {
   const Program program = program_of(options.program);
-  const MachineModel machine = read_machine(text_in_file("--machine", options.machine));
+  const MachineModel machine = read_argument("--machine", options.machine, read_machine);
   std::vector<Prediction> predictions;
   if (options.bytes > 0)
     predictions.push_back(predict(program, machine, options.bytes));

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 
@@ -72,9 +73,9 @@ CollectiveMeaning::CollectiveMeaning(const Program& program) : size_(static_cast
     if (kind_ == Kind::reducescatter) wanted = input / size_;
     const bool divides = (kind_ != Kind::reducescatter && kind_ != Kind::alltoall) || input % size_ == 0;
     if (output != wanted || !divides)
-      throw_error(
-          ErrorCode::bad_file, "an {} of {} ranks with {} chunks of input has {} chunks of output, not {} (rank {})",
-          program.collective, size_, input, divides ? fmt::format("{}", wanted) : std::string("as many"), output, rank);
+      throw_error(ErrorCode::bad_file, "{} of {} with {} of input has {} of output, not {} (rank {})",
+                  with_article(program.collective), counted(size_, "rank"), counted(input, "chunk"),
+                  divides ? counted(wanted, "chunk") : std::string("as many chunks"), output, rank);
     promised_.push_back(wanted);
   }
 }
@@ -121,11 +122,14 @@ Index input_elements(const Program& program, Index bytes, Index element_bytes) {
 
 void require_message(const Program& program, Index input_bytes) {
   const auto ranks = static_cast<Index>(program.ranks.size());
-  const auto bytes = static_cast<std::uint64_t>(program.collective == "allgather" ? checked_multiply(input_bytes, ranks)
-                                                                                  : input_bytes);
+  const bool counts_output = program.collective == "allgather";
+  const auto bytes = static_cast<std::uint64_t>(counts_output ? checked_multiply(input_bytes, ranks) : input_bytes);
   if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
-    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}",
-                printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes);
+    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}{}",
+                printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes,
+                counts_output ? fmt::format(": of an allgather, a message is the output of a rank, here {} of {} bytes",
+                                            counted(ranks, "input"), input_bytes)
+                              : "");
 }
 
 }  // namespace tranship

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/plan_words.hpp>
 #include <tranship/program/step_shape.hpp>
@@ -259,8 +260,8 @@ class OldRankReader {
       }
     }
     if (used < local.size() || reached < remote.size())
-      throw_error(ErrorCode::bad_file, "{}: {} operands of this rank and {} of peers; the step takes \"{}\"",
-                  op.path(list_key), local.size(), remote.size(), letters);
+      throw_error(ErrorCode::bad_file, "{}: {} of this rank and {} of peers; the step takes {}", op.path(list_key),
+                  counted(Index(local.size()), "operand"), remote.size(), operands_text(letters));
   }
 
   Operand remote_operand(const At& at, ChannelKind kind) {

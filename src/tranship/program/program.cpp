@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/program/step_shape.hpp>
@@ -18,6 +19,14 @@ constexpr std::array<StepShape, 32> shapes = {{
 #include <tranship/program/steps.def>
 #undef TRANSHIP_STEP
 }};
+
+std::string counted_or_no(std::size_t count, std::string_view what) {
+  return count == 0 ? fmt::format("no {}s", what) : counted(static_cast<Index>(count), what);
+}
+/// As many as the letters say.
+std::string plural_of(std::string_view what, std::string_view letters) {
+  return fmt::format("{}{}", what, letters.size() == 1 ? "" : "s");
+}
 
 /// What is wrong, and where.
 class Checker {
@@ -180,7 +189,9 @@ class Checker {
     if (step.sources < 0 || step.sources > count) fail("{} of {} operands are sources", step.sources, count);
     const auto sources = static_cast<std::size_t>(step.sources), targets = static_cast<std::size_t>(count) - sources;
     if (!allows(shape.sources, sources) || !allows(shape.targets, targets))
-      fail("{} sources and {} targets; it takes \"{}\" and \"{}\"", sources, targets, shape.sources, shape.targets);
+      fail("{} and {}; it takes {} as {}, and {} as {}", counted_or_no(sources, "source"),
+           counted_or_no(targets, "target"), operands_text(shape.sources), plural_of("source", shape.sources),
+           operands_text(shape.targets), plural_of("target", shape.targets));
     if (shape.pairing == Pairing::pairs && sources != targets)
       fail("{} sources for {} targets: each source goes to the target of its place", sources, targets);
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
@@ -222,8 +233,8 @@ class Checker {
       fail("packets lie in scratch, not in {}", name_of(operand.buffer));
     const Index chunks = of(rank).chunks[static_cast<std::size_t>(operand.buffer)];
     if (operand.first < 0 || operand.count < 0 || operand.first > chunks || operand.count > chunks - operand.first)
-      fail("chunks {} to {} of the {} of rank {}, which has {}", operand.first, operand.first + operand.count,
-           name_of(operand.buffer), rank, chunks);
+      fail("{} of rank {}, which has {}", chunks_text(name_of(operand.buffer), operand.first, operand.count), rank,
+           counted(chunks, "chunk"));
   }
 
   const Program& program_;
@@ -321,6 +332,38 @@ class Enumeration {
 
 }  // namespace
 
+std::string operands_text(std::string_view letters) {
+  const auto text_of = [](char letter) {
+    switch (letter) {
+      case 'P':
+      case 'p':
+        return "in packets of this rank";
+      case 'R':
+        return "of a peer";
+      case 'Q':
+        return "in packets of a peer";
+      case 'S':
+        return "of the ranks of a switch channel";
+      case 'T':
+        return "in packets of the ranks of a switch channel";
+      default:
+        return "of this rank";
+    }
+  };
+  if (letters.empty()) return "none";
+  const bool has_more = letters.ends_with('*');
+  if (has_more) letters.remove_suffix(1);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const bool is_any = has_more && i + 1 == letters.size();
+    if (is_any && i > 0 && letters[i - 1] == letters[i])
+      parts.back() = fmt::format("1 or more {}", text_of(letters[i]));
+    else
+      parts.push_back(fmt::format("{} {}", is_any ? "any number" : "1", text_of(letters[i])));
+  }
+  return join_text(parts, " and ");
+}
+
 const StepShape& shape_of(StepKind kind) noexcept {
   return shapes[static_cast<std::size_t>(kind)];
 }
@@ -351,6 +394,14 @@ const char* name_of(BufferKind kind) noexcept {
       return "scratch";
   }
   return "?";
+}
+
+std::string chunks_text(std::string_view buffer, Index first, Index count) {
+  if (count == 1) return fmt::format("{}[{}]", buffer, first);
+  const auto end = static_cast<__int128>(first) + count;
+  const bool fits = end <= std::numeric_limits<Index>::max() && count >= 0;
+  return fits ? fmt::format("{}[{}..{})", buffer, first, first + count)
+              : fmt::format("{} chunks from {}[{}] on", count, buffer, first);
 }
 
 std::string path_of(const UnknownKey& key) {

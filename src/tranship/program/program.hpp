@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tranship/base/error.hpp>
@@ -135,6 +136,8 @@ struct Program {
 const char* name_of(StepKind kind) noexcept;
 const char* name_of(ChannelKind kind) noexcept;  ///< "memory", "port" or "switch"
 const char* name_of(BufferKind kind) noexcept;   ///< "input", "output" or "scratch"
+/// Chunks of a buffer, as they are shown everywhere: "input[3]", or "input[2..5)" for chunks 2, 3 and 4.
+std::string chunks_text(std::string_view buffer, Index first, Index count);
 
 /// The path of the key, in printable characters: "gpus[0].colour".
 std::string path_of(const UnknownKey& key);

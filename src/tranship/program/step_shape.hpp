@@ -1,6 +1,7 @@
 // Private: What steps.def says of a step, as values: what it reads and writes, and how.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <tranship/program/program.hpp>
@@ -74,6 +75,8 @@ constexpr bool allows(std::string_view letters, std::size_t count) noexcept {
   if (letters.ends_with('*')) return count + 2 >= letters.size();
   return count == letters.size();
 }
+/// Those operands in words: "1 of this rank, and any number of a peer"; "none" without letters.
+std::string operands_text(std::string_view letters);
 /// What operand `i` is.
 constexpr OperandShape shape_of_operand(std::string_view letters, std::size_t i) noexcept {
   const std::size_t named = letters.ends_with('*') ? letters.size() - 1 : letters.size();

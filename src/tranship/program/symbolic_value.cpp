@@ -133,12 +133,13 @@ bool ValueTable::are_equal(const Value& a, const Value& b) const {
   return mine == theirs;
 }
 
-std::string ValueTable::text(const Value& value, Index at, Index units) const {
-  if (value.is_undefined()) return "what nothing has written";
+std::string ValueTable::text(const Value& value, Index at, Index units, int launch) const {
+  if (value.is_undefined()) return "made of what nothing has written";
   const Entry& entry = of(value.entry);
   const auto place = [&](Index displacement) { return (at + displacement) / units; };
   const auto input_text = [&](const Entry& one, Index displacement) {
-    return fmt::format("chunk {} of the input of rank {} (launch {})", place(displacement), one.rank, one.launch);
+    return fmt::format("input[{}] of rank {}{}", place(displacement), one.rank,
+                       one.launch == launch ? "" : fmt::format(" of launch {}", one.launch));
   };
   if (entry.inputs == 1) return input_text(entry, value.displacement);
   constexpr std::size_t shown_max = 16;

@@ -40,7 +40,7 @@ class ValueTable {
   /// takes more than `leaves_max` inputs to see, they are taken for different.
   bool are_equal(const Value& a, const Value& b) const;
   /// Such as "sum of input[3] of ranks 0, 1 and 2 (launch 1)", for place `at`, which a chunk of `units` places holds.
-  std::string text(const Value& value, Index at, Index units) const;
+  std::string text(const Value& value, Index at, Index units, int launch) const;
 
   static constexpr std::size_t leaves_max = 1 << 16;
 

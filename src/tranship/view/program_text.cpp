@@ -28,9 +28,7 @@ std::string ranks_text(const std::vector<Rank>& ranks) {
 }
 
 std::string operand_text(const RankProgram& rank, const Operand& operand, OperandShape what) {
-  std::string text = operand.count == 1 ? fmt::format("{}[{}]", name_of(operand.buffer), operand.first)
-                                        : fmt::format("{}[{}..{})", name_of(operand.buffer), operand.first,
-                                                      operand.first + operand.count);
+  std::string text = chunks_text(name_of(operand.buffer), operand.first, operand.count);
   if (what.where == Where::peer)
     text += fmt::format(" of rank {}", rank.remote_buffers[static_cast<std::size_t>(operand.via)].rank);
   if (what.where == Where::group)
@@ -276,7 +274,8 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
                   sizes_text(program), one_line(program.protocol), program.in_place ? "in place" : "out of place");
   if (program.double_scratch) out += ", two halves of scratch in turn";
   if (program.message_bytes_min > 0 || program.message_bytes_max < UINT64_MAX)
-    out += fmt::format(", for {} to {} bytes", program.message_bytes_min, program.message_bytes_max);
+    out += fmt::format(", for {} to {} bytes of {}", program.message_bytes_min, program.message_bytes_max,
+                       program.collective == "allgather" ? "output" : "input");
   out += "\n";
 
   const bool folds = !options.rank && size > options.ranks_unfolded_max;

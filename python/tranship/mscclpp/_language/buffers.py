@@ -43,7 +43,9 @@ class BaseBuffer:
         if start < 0 or stop < 0 or start > stop:
             raise ValueError(f"a slice from {key.start} to {key.stop}: needs 0 <= start <= stop")
         if stop > chunks:
-            raise LanguageError(f"chunks {start} to {stop} of a buffer of {chunks} ({self.buffer_type} of rank {self.rank})")
+            raise LanguageError(
+                f"[{start}..{stop}) of a buffer of {chunks} chunk{'s' * (chunks != 1)} ({self.buffer_type} of rank {self.rank})"
+            )
         return Chunk(self.rank, self.buffer_type, self.offset + start, stop - start)
 
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/language.hpp>
@@ -30,13 +31,14 @@ void check_chunk(const ProgramDraft& program, const Chunk& chunk, tranship::Rank
   check_rank(program, chunk.rank, "rank");
   const Index chunks = program.resources(chunk.rank).chunks[static_cast<std::size_t>(chunk.buffer)];
   if (chunk.first < 0 || chunk.count < 0 || chunk.first > chunks || chunk.count > chunks - chunk.first)
-    throw_error(ErrorCode::invalid_use, "the {} is {} chunks from {} of the {} of rank {}, which has {}", what,
-                chunk.count, chunk.first, name_of(chunk.buffer), chunk.rank, chunks);
+    throw_error(ErrorCode::invalid_use, "the {} is {} of rank {}, which has {}", what,
+                chunks_text(name_of(chunk.buffer), chunk.first, chunk.count), chunk.rank, counted(chunks, "chunk"));
 }
 
 void check_sizes(const Chunk& target, const Chunk& source) {
   if (target.count != source.count)
-    throw_error(ErrorCode::invalid_use, "a target of {} chunks and a source of {}", target.count, source.count);
+    throw_error(ErrorCode::invalid_use, "a target of {} and a source of {}", counted(target.count, "chunk"),
+                source.count);
 }
 
 void check_scratch(const Chunk& chunk, const char* what) {
@@ -159,7 +161,8 @@ Draft reduction_draft(const ProgramDraft& program, StepKind step, tranship::Rank
   if (others.empty()) throw_error(ErrorCode::invalid_use, "a reduction of 1 chunk: it takes 2 or more");
   for (const Chunk& other : others)
     if (other.count != source.count)
-      throw_error(ErrorCode::invalid_use, "a reduction of {} chunks with {} others", source.count, other.count);
+      throw_error(ErrorCode::invalid_use, "a reduction of {} with an operand of {}", counted(source.count, "chunk"),
+                  other.count);
   Draft draft;
   draft.step.kind = step;
   draft.step.reduction = options.reduction;
@@ -222,8 +225,8 @@ Collective custom(std::vector<Index> input_chunks, std::vector<Index> output_chu
 
 Chunk Buffer::operator[](Range range) const {
   if (range.begin < 0 || range.end < range.begin || range.end > chunks_)
-    throw_error(ErrorCode::invalid_use, "chunks {} to {} of a buffer of {} ({} of rank {})", range.begin, range.end,
-                chunks_, name_of(kind_), rank_);
+    throw_error(ErrorCode::invalid_use, "[{}..{}) of a buffer of {} ({} of rank {})", range.begin, range.end,
+                counted(chunks_, "chunk"), name_of(kind_), rank_);
   return {rank_, kind_, first_ + range.begin, range.end - range.begin};
 }
 
@@ -280,7 +283,7 @@ CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Op
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const Index input = collective.input_chunks[rank], output = collective.output_chunks[rank];
     if (input < 0 || output < 0)
-      throw_error(ErrorCode::invalid_use, "buffers of {} and {} chunks (rank {})", input, output, rank);
+      throw_error(ErrorCode::invalid_use, "buffers of {} and {} (rank {})", input, counted(output, "chunk"), rank);
     header.ranks[rank].chunks[static_cast<int>(BufferKind::input)] = input;
     header.ranks[rank].chunks[static_cast<int>(BufferKind::output)] = output;
   }
@@ -310,7 +313,7 @@ Buffer CollectiveProgram::output(tranship::Rank rank) const {
 }
 Buffer CollectiveProgram::scratch(tranship::Rank rank, Index chunks) {
   const Index first = chunks_of(rank, BufferKind::scratch);
-  if (chunks < 0) throw_error(ErrorCode::invalid_use, "a scratch buffer of {} chunks", chunks);
+  if (chunks < 0) throw_error(ErrorCode::invalid_use, "a scratch buffer of {}", counted(chunks, "chunk"));
   draft_->resources(rank).chunks[static_cast<int>(BufferKind::scratch)] = checked_add(first, chunks);
   return {rank, BufferKind::scratch, first, chunks};
 }

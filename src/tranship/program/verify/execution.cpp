@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship::verification {
@@ -112,24 +113,37 @@ void Execution::count_signals(int block, const Step& step, Index times) {
 
 void Execution::check_barriers() {
   for (Rank rank = 0; rank < size(); ++rank) {
-    std::map<int, std::map<int, std::set<int>>> users;  // of a barrier, by the number of blocks that it names
-    const auto add = [&](int block, const Step& step) {
-      if (step.kind == StepKind::barrier) users[step.ids[0]][step.participants].insert(block);
+    struct User {
+      std::set<int> blocks;
+      int block = 0;
+      Index step = 0;  ///< the first one
     };
-    const RankProgram& program = of(rank);
-    for (std::size_t block = 0; block < program.blocks.size(); ++block)
-      for (const Step& step : program.blocks[block].steps) {
-        add(static_cast<int>(block), step);
-        if (step.pipeline)
-          for (const Step& inner : step.pipeline->steps) add(static_cast<int>(block), inner);
+    std::map<int, std::map<int, User>> users;  // of a barrier, by the number of blocks that it names
+    const auto add = [&](int block, std::size_t at, const Step& step) {
+      if (step.kind != StepKind::barrier) return;
+      User& user = users[step.ids[0]][step.participants];
+      if (user.blocks.empty()) user.block = block, user.step = static_cast<Index>(at);
+      user.blocks.insert(block);
+    };
+    for (int block = first_block(rank); block < first_block(rank + 1); ++block) {
+      const auto& steps = *block_of(block).steps;
+      for (std::size_t at = 0; at < steps.size(); ++at) {
+        add(block, at, steps[at]);
+        if (steps[at].pipeline)
+          for (const Step& inner : steps[at].pipeline->steps) add(block, at, inner);
       }
+    }
     for (const auto& [id, by_size] : users) {
       std::set<int> all;
-      for (const auto& [participants, blocks] : by_size) all.insert(blocks.begin(), blocks.end());
-      if (by_size.size() > 1 || static_cast<int>(all.size()) != by_size.begin()->first)
-        found(Finding::Kind::unproved, rank, -1, -1,
-              fmt::format("barrier {} is one of {} blocks, and {} blocks come to it", id, by_size.begin()->first,
-                          all.size()));
+      for (const auto& [participants, user] : by_size) all.insert(user.blocks.begin(), user.blocks.end());
+      for (const auto& [participants, user] : by_size) {
+        if (static_cast<int>(all.size()) == participants) continue;
+        const Block& block = block_of(user.block);
+        found(Finding::Kind::unproved, rank, block.index, user.step,
+              fmt::format("{}: barrier {} is one of {}, and {} come to it", name(block, user.step), id,
+                          counted(participants, "block"), all.size()));
+        break;
+      }
     }
   }
 }
@@ -171,8 +185,8 @@ void Execution::check_reductions() {
       reduction_ = step.reduction;
     } else if (step.reduction != reduction_ && meaning_.is_known()) {
       found(Finding::Kind::wrong_result, block.rank, block.index, static_cast<Index>(at),
-            fmt::format("{} combines by {}, and {} by {}: an {} has one operation", name(block, static_cast<Index>(at)),
-                        name_of(step.reduction), where, name_of(reduction_), program_.collective));
+            fmt::format("{} combines by {}, and {} by {}: {} has one operation", name(block, static_cast<Index>(at)),
+                        name_of(step.reduction), where, name_of(reduction_), with_article(program_.collective)));
     }
   };
   for (const Block& block : blocks_)
@@ -295,8 +309,7 @@ void Execution::read_outputs(Rank rank, int launch, const Actor& actor) {
   memory_of(rank, place.memory).visit(begin, begin + chunks * cut_.units, [&](Index from, Cell& cell) {
     check_read(rank, place.memory, from, cell, actor);
   });
-  if (meaning_.is_known() && !is_said(Finding::Kind::wrong_result, rank, -1, -1))
-    check_result(rank, launch, place.memory, begin, promised);
+  if (meaning_.is_known() && !wrong_outputs_.contains(rank)) check_result(rank, launch, place.memory, begin, promised);
 }
 
 /// Whose input the output begins with: of a broadcast, that of all ranks, and of a sendrecv not its own.
@@ -319,6 +332,7 @@ void Execution::check_result(Rank rank, int launch, int memory, Index begin, Ind
   Memory& cells = memory_of(rank, memory);
   const Rank source = meaning_.chooses_source() && promised > 0 ? source_of(rank, launch, memory, begin) : 0;
   std::string wrong;
+  Stamp writer;
   cells.visit(begin, begin + promised * units, [&](Index from, Cell& cell) {
     for (Index at = from; at < cell.end && wrong.empty();) {
       const Index chunk = (at - begin) / units;
@@ -327,16 +341,23 @@ void Execution::check_result(Rank rank, int launch, int memory, Index begin, Ind
           inputs.combines_all ? values_.all_inputs(reduction_, size(), launch) : values_.input(inputs.rank, launch);
       const Value expected{.entry = entry, .displacement = inputs.first * units - (begin + chunk * units)};
       spend(1);
-      if (!values_.are_equal(cell.value, expected))
-        wrong = fmt::format("chunk {} of the output of rank {} is {}; {} makes it {} (launch {})", chunk, rank,
-                            values_.text(cell.value, at, units), program_.collective, values_.text(expected, at, units),
-                            launch);
+      if (!values_.are_equal(cell.value, expected)) {
+        writer = cell.writer;
+        const std::string output = place_text(rank, memory, chunk * units, (chunk + 1) * units);
+        wrong = fmt::format("{} is {}; {} makes it {} in launch {}",
+                            writer.block < 0 ? output : fmt::format("{} writes {}, which", name(writer), output),
+                            values_.text(cell.value, at, units, launch), program_.collective,
+                            values_.text(expected, at, units, launch), launch);
+      }
       at = std::min(cell.end, begin + (chunk + inputs.count) * units);
     }
   });
   if (wrong.empty()) return;
   if (meaning_.one_rank_suffices() && ++wrong_[launch] < size()) return;
-  found(Finding::Kind::wrong_result, rank, -1, -1, std::move(wrong));
+  wrong_outputs_.insert(rank);
+  if (writer.block < 0) return found(Finding::Kind::wrong_result, rank, -1, -1, std::move(wrong));
+  const Block& block = block_of(writer.block);
+  found(Finding::Kind::wrong_result, block.rank, block.index, writer.step, std::move(wrong));
 }
 
 }  // namespace tranship::verification

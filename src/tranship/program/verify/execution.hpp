@@ -195,7 +195,9 @@ class Execution {
   void note_promises();
   void report_deadlock();
   void report_unpaired();
-  void report_left(const Counter& left, Rank rank, const std::string& what, const char* of_what, Index initial);
+  /// The last step of those blocks that issues what the counter counts.
+  std::optional<std::pair<int, Index>> last_issuer(int counter) const;
+  void report_left(int counter, Rank rank, const std::string& what, const char* of_what, Index initial);
 
   const Program& program_;
   const VerifyOptions& options_;
@@ -225,7 +227,8 @@ class Execution {
   Reduction reduction_ = Reduction::sum;  ///< that of all steps
   std::map<int, Rank> sources_;           ///< of each launch, where all ranks have the same
   std::set<std::tuple<Finding::Kind, Rank, int, Index, Finding::Missing>> said_;
-  std::map<int, Rank> wrong_;  ///< of each launch, so many ranks
+  std::map<int, Rank> wrong_;     ///< of each launch, so many ranks
+  std::set<Rank> wrong_outputs_;  ///< of which it has been said
   std::vector<std::vector<Promise>> promises_;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/verify/execution.hpp>
 
@@ -37,9 +38,8 @@ std::string Execution::name(const Stamp& stamp) const {
 std::string Execution::place_text(Rank rank, int memory, Index begin, Index end) const {
   const char* const names[] = {program_.in_place ? "data" : "input", "output", "scratch"};
   const Index units = cut_.units;
-  return fmt::format("chunk {}{} of the {} of rank {}", begin / units,
-                     (end - 1) / units == begin / units ? "" : fmt::format(" to {}", (end - 1) / units), names[memory],
-                     rank);
+  const Index first = begin / units;
+  return fmt::format("{} of rank {}", chunks_text(names[memory], first, (end - 1) / units + 1 - first), rank);
 }
 
 /// Which promise would have ordered the two. The host of a rank reads the output of a launch under the number of the
@@ -66,14 +66,16 @@ void Execution::report_race(const Actor& actor, bool writes, const Stamp& before
   const Stamp& now = actor.stamp;
   const bool same_block = now.timeline == before.timeline;
   const Finding::Kind kind = same_block ? Finding::Kind::missing_meeting : Finding::Kind::race;
+  // A host has no step: the fault is then one of the other.
+  const Stamp& named = now.block >= 0 ? now : before;
   Rank at = rank;
   int block = -1;
-  if (now.block >= 0) at = block_of(now.block).rank, block = block_of(now.block).index;
+  if (named.block >= 0) at = block_of(named.block).rank, block = block_of(named.block).index;
   const Finding::Missing missing = same_block ? Finding::Missing::none : missing_for(actor, writes, before, wrote);
-  if (is_said(kind, at, block, now.step, missing)) return;
+  if (is_said(kind, at, block, named.step, missing)) return;
   const std::string launches =
       now.launch == before.launch ? "" : fmt::format(" (launches {} and {})", before.launch, now.launch);
-  found(kind, at, block, now.step,
+  found(kind, at, block, named.step,
         fmt::format("{} {} {}, which {} {}: {}{}", name(now), verb(writes), place_text(rank, memory, begin, end),
                     name(before), verb(wrote),
                     same_block ? "the threads of the block do not meet in between"
@@ -221,25 +223,56 @@ void Execution::report_unpaired() {
       for (std::size_t i = 0; i < of(rank).peers[k].size(); ++i) {
         const auto id = static_cast<std::int32_t>(i);
         const auto kind = static_cast<ChannelKind>(k);
-        const Counter& left = counter(wiring_.out(rank, kind, id));
-        if (left.issued() != left.taken())
+        const int out = wiring_.out(rank, kind, id);
+        if (counter(out).issued() != counter(out).taken())
           report_left(
-              left, rank,
+              out, rank,
               fmt::format("{} channel {} from rank {} to rank {}", name_of(kind), id, rank, of(rank).peers[k][i]),
-              "signals", 0);
+              "signal", 0);
       }
     for (std::size_t i = 0; i < of(rank).semaphores.size(); ++i) {
-      const Counter& left = counter(wiring_.semaphore(rank, static_cast<std::int32_t>(i)));
-      if (left.issued() - of(rank).semaphores[i] != left.taken())
-        report_left(left, rank, fmt::format("semaphore {} of rank {}", i, rank), "releases", of(rank).semaphores[i]);
+      const int semaphore = wiring_.semaphore(rank, static_cast<std::int32_t>(i));
+      if (counter(semaphore).issued() - of(rank).semaphores[i] != counter(semaphore).taken())
+        report_left(semaphore, rank, fmt::format("semaphore {} of rank {}", i, rank), "release",
+                    of(rank).semaphores[i]);
     }
   }
 }
-void Execution::report_left(const Counter& left, Rank rank, const std::string& what, const char* of_what,
-                            Index initial) {
-  found(Finding::Kind::unpaired, rank, -1, -1,
-        fmt::format("{}: {} {} and {} waits in {} launches", what, left.issued() - initial, of_what, left.taken(),
-                    options_.launches));
+std::optional<std::pair<int, Index>> Execution::last_issuer(int counter) const {
+  std::optional<std::pair<int, Index>> out;
+  for (const auto& [id, each] : counters_[static_cast<std::size_t>(counter)].sources()) {
+    const Block& block = block_of(id);
+    const auto issues = [&](const Step& step) {
+      return std::any_of(step.ids.begin(), step.ids.end(), [&](std::int32_t number) {
+        return step.kind == StepKind::release
+                   ? wiring_.semaphore(block.rank, number) == counter
+                   : signals(step.kind) && wiring_.out(block.rank, step.channel, number) == counter;
+      });
+    };
+    for (std::size_t at = 0; at < block.steps->size(); ++at) {
+      const Step& step = (*block.steps)[at];
+      if (issues(step) ||
+          (step.pipeline && std::any_of(step.pipeline->steps.begin(), step.pipeline->steps.end(), issues)))
+        out = {id, static_cast<Index>(at)};
+    }
+  }
+  return out;
+}
+
+void Execution::report_left(int counter, Rank rank, const std::string& what, const char* of_what, Index initial) {
+  const Counter& left = counters_[static_cast<std::size_t>(counter)];
+  const Index issued = left.issued() - initial;
+  std::optional<std::pair<int, Index>> at;
+  if (issued > left.taken())
+    at = last_issuer(counter);
+  else if (left.last_taker)
+    at = {left.last_taker->block, left.last_taker->step};
+  const std::string text = fmt::format("{} has {} and {} in {}", what, counted(issued, of_what),
+                                       counted(left.taken(), "wait"), counted(options_.launches, "launch", "launches"));
+  if (!at) return found(Finding::Kind::unpaired, rank, -1, -1, text);
+  const Block& block = block_of(at->first);
+  found(Finding::Kind::unpaired, block.rank, block.index, at->second,
+        fmt::format("{}: {}", name(block, at->second), text));
 }
 
 }  // namespace tranship::verification
