@@ -904,15 +904,15 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
     for (const Index count : {Index(1) << 62, (Index(1) << 62) + 1}) {
       const auto all = Symmetric<int>::at(a.local(), count);
       const std::span<int> there(&outside, std::size_t(count));
-      refused([&] { rma.put(all, there, 0); }, {"the target of a put of 9223372036854775807 bytes does not lie"});
+      refused([&] { rma.put(all, there, 0); }, {"the target of a put: 46116860184273879", " elements of 4 bytes"});
       refused([&] { rma.put_nbi(all, there, 0); }, {"the target of a put"});
-      refused([&] { rma.get(there, all, 0); }, {"the source of a get of 9223372036854775807 bytes does not lie"});
+      refused([&] { rma.get(there, all, 0); }, {"the source of a get: 46116860184273879", " elements of 4 bytes"});
       refused([&] { rma.get_nbi(there, all, 0); }, {"the source of a get"});
       const auto flag = world.allocate<std::uint64_t>(1);
       refused([&] { rma.put_signal(all, there, flag, 1, SignalOp::set, 0); }, {"the target of a put"});
     }
-    refused([&] { a.slice(2, 3); }, {"elements [2, 5) of a symmetric object of 4"});
-    refused([&] { a.slice(-1, 1); }, {"elements [-1, 0)"});
+    refused([&] { a.slice(2, 3); }, {"3 elements from element 2 on: a symmetric object has 4"});
+    refused([&] { a.slice(-1, 1); }, {"1 element from element -1 on"});
     refused([&] { world.allocate<int>(-1); }, {"-1 symmetric elements"});
     refused([&] { world.allocate<int>(1, {.bytes = 48}); }, {"48 bytes is no power of two"});
     // The address of a peer is not the name of a symmetric object.
@@ -995,7 +995,7 @@ TEST_P(Contract, slices_of_no_elements_are_refused_where_one_is_needed) {
       const auto neighbour = world.allocate<std::uint64_t>(8);
       require(neighbour.local() == a.local() + 8, "the next block");
       for (const auto& none : {a.from(8), a.slice(3, 0), Symmetric<std::uint64_t>::at(a.local(), -1)})
-        require_all_refused(rma, none, a.slice(0, 4), next_of(world), {" needs 1 symmetric elements or more, got "},
+        require_all_refused(rma, none, a.slice(0, 4), next_of(world), {" needs 1 symmetric element or more, got "},
                             [](auto&&) {});
       // What moves as many as there are moves none.
       const std::vector<std::uint64_t> source(4, 77);
@@ -1107,8 +1107,8 @@ TEST_P(Contract, slices_that_leave_the_heap_are_refused_also_where_less_is_moved
         refused("a peer's array", [&] { (void)rma.peer_array(huge, world.rank()); });
       }
       require_says(error_of_rank([&] { a.slice(1, INT64_MAX); }), ErrorCode::invalid_use,
-                   {"9223372036854775807 elements from element 1 on", "of 8"});
-      require_says(error_of_rank([&] { a.from(9); }), ErrorCode::invalid_use, {"from element 9 on", "of 8"});
+                   {"9223372036854775807 elements from element 1 on", "has 8"});
+      require_says(error_of_rank([&] { a.from(9); }), ErrorCode::invalid_use, {"from element 9 on", "has 8"});
       rma.quiet();
       world.barrier();
       require(std::all_of(a.local(), a.local() + 8, [](double x) { return x == 0; }) && signal[0] == 0, "was put");

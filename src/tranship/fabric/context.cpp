@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/device/host_device.hpp>
@@ -229,7 +230,10 @@ std::size_t Context::checked_elements(const char* what, const void* local, Index
                                       CallSite where) const {
   world_->check_process();
   if (size < 0) refuse_count(what, 0, size, where);
-  if (std::size_t(size) > heap_bytes_ / width) refuse_place(what, local, size, width, where);
+  if (std::size_t(size) > heap_bytes_ / width)
+    throw_error(ErrorCode::invalid_use,
+                "{}: {} {} of {} bytes at {} do not lie in the symmetric heap of {} bytes (rank {}, {})", what, size,
+                plural(size, "element"), width, local, heap_bytes_, rank_, short_name(where));
   return checked_offset(what, local, 0, std::int64_t(std::size_t(size) * width), where);
 }
 
@@ -251,8 +255,7 @@ std::byte* Context::checked_word(const char* what, const void* local, std::size_
 
 void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,
                           Rank peer, CallSite where) {
-  if (Index(run.count) < 0) refuse_count("the target of a put", 0, Index(run.count), where);
-  checked_offset("the target of a put", target, 0, std::int64_t(run.bytes), where);
+  checked_elements("the target of a put", target, Index(run.count), run.width, where);
   int width = static_cast<int>(run.width);
   // Elements that the kernels have no width for go as bytes.
   if (!std::has_single_bit(run.width) || run.width > 16) {
@@ -292,8 +295,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
 }
 
 void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where) {
-  if (Index(run.count) < 0) refuse_count("the source of a get", 0, Index(run.count), where);
-  check_peer(peer, where);
+  checked_elements("the source of a get", source, Index(run.count), run.width, where);
   get_block(target, contiguous(run.bytes, 1), 1, source, completion, peer, where);
 }
 
@@ -348,20 +350,14 @@ void* Context::peer_address(const void* local, Index size, std::size_t width, Ra
   return size > 0 ? at_peer(offset, peer) : nullptr;
 }
 
-void Context::refuse_place(const char* what, const void* local, Index size, std::size_t width, CallSite where) const {
-  world_->check_process();
-  throw_error(ErrorCode::invalid_use,
-              "{}: {} elements of {} bytes at {} do not lie in the symmetric heap of {} bytes (rank {}, {})", what,
-              size, width, local, heap_bytes_, rank_, short_name(where));
-}
 void Context::refuse_sizes(const char* what, Index ours, Index other, CallSite where) const {
   throw_error(ErrorCode::invalid_use,
               "{} has {} elements and the other side {}, where sizes must be equal (rank {}, {})", what, ours, other,
               rank_, short_name(where));
 }
 void Context::refuse_count(const char* what, Index needed, Index size, CallSite where) const {
-  throw_error(ErrorCode::invalid_use, "{} needs {} symmetric elements or more, got {} (rank {}, {})", what, needed,
-              size, rank_, short_name(where));
+  throw_error(ErrorCode::invalid_use, "{} needs {} symmetric {} or more, got {} (rank {}, {})", what, needed,
+              plural(needed, "element"), size, rank_, short_name(where));
 }
 void Context::refuse_room(std::size_t room, Index needed, CallSite where) const {
   throw_error(ErrorCode::invalid_use, "room for {} places of {} variables (rank {}, {})", room, needed, rank_,

@@ -619,7 +619,7 @@ class Context {
     if (sizes_ == SizeRule::equal) refuse_sizes(what, ours.size(), other, where);
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(ours.local()) - direct_.own, bytes = bytes_of(ours);
     if (other > 0 && ours.size() > 0 && (bytes > heap_bytes_ || offset > heap_bytes_ - bytes)) [[unlikely]]
-      refuse_place(what, ours.local(), ours.size(), sizeof(T), where);
+      checked_elements(what, ours.local(), ours.size(), sizeof(T), where);
   }
   template <class T>
   void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
@@ -908,8 +908,6 @@ class Context {
   bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
   /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.
   void close_in_child() noexcept;
-  [[noreturn]] void refuse_place(const char* what, const void* local, Index size, std::size_t width,
-                                 CallSite where) const;
   [[noreturn]] void refuse_sizes(const char* what, Index ours, Index other, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;

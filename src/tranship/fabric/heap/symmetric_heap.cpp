@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
@@ -20,8 +21,8 @@ namespace tranship {
 
 namespace detail {
 void refuse_slice(Index first, Index count, Index size) {
-  throw_error(ErrorCode::invalid_use, "{} elements from element {} on do not lie in a symmetric object of {}", count,
-              first, size);
+  throw_error(ErrorCode::invalid_use, "{} {} from element {} on: a symmetric object has {}", count,
+              plural(count, "element"), first, size);
 }
 }  // namespace detail
 
