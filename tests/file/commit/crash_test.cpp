@@ -389,6 +389,27 @@ TEST_P(Crash, TwoRunsAtOnceAreRefused) {
   EXPECT_EQ(scene.fault_after_success(), "");
 }
 
+TEST(CrashDisk, OnlyErrorsOfRoomSayHowMuchWasReserved) {
+  static int failure;
+  for (const int error : {EIO, EPERM, ENOSPC, EDQUOT}) {
+    Scene scene("new");
+    scene.put_old();
+    failure = error;
+    posix::disk.fallocate = [](int, int, off_t, off_t) {
+      errno = failure;
+      return -1;
+    };
+    const Result<ReshardReport> report = attempt([&] { return reshard(scene.options); });
+    posix::disk = real_disk;
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code(), ErrorCode::io);
+    EXPECT_EQ(report.error().message().find(" of all parts were reserved") != std::string::npos,
+              error == ENOSPC || error == EDQUOT)
+        << report.error().message();
+    EXPECT_EQ(scene.fault_after_crash(), "");
+  }
+}
+
 TEST(CrashDisk, AFullOneLeavesTheOldTarget) {
   if (::geteuid() != 0) GTEST_SKIP() << "mounting a small disk needs root";
   TemporaryFolder folder;

@@ -85,7 +85,7 @@ int try_reserve(int descriptor, Index size_bytes) {
 
 }  // namespace
 
-void reserve(int descriptor, const std::string& path, Index size_bytes) {
+void reserve(int descriptor, const std::string& path, Index size_bytes, const std::string& room_note) {
   if (size_bytes == 0) return;
   struct rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -97,6 +97,7 @@ void reserve(int descriptor, const std::string& path, Index size_bytes) {
   std::string reason = std::generic_category().message(failure);
   if (struct statvfs room; failure == ENOSPC && ::fstatvfs(descriptor, &room) == 0)
     reason += fmt::format(" ({} bytes are free)", std::uint64_t(room.f_bavail) * room.f_frsize);
+  if (failure == ENOSPC || failure == EDQUOT) reason += room_note;
   throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes, path, reason);
 }
 

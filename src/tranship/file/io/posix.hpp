@@ -56,8 +56,9 @@ void read_at(int descriptor, const std::string& path, Index offset_bytes, std::s
 void write_at(int descriptor, const std::string& path, Index offset_bytes, std::span<const std::byte> bytes);
 
 /// Gives a new file its length and takes its blocks from the disk. Throws `io`; a length beyond the limit of the
-/// process (RLIMIT_FSIZE) is found before the system would end the process for it.
-void reserve(int descriptor, const std::string& path, Index size_bytes);
+/// process (RLIMIT_FSIZE) is found before the system would end the process for it. Where the disk or its quota has no
+/// room, the message ends with `room_note`.
+void reserve(int descriptor, const std::string& path, Index size_bytes, const std::string& room_note = {});
 
 /// Waits until the file or folder at `path` is on its disk: for a file its bytes and length, for a folder its names.
 /// Pages written through a mapping count. Fails with `io`.

@@ -14,10 +14,10 @@ namespace {
 using posix::FileDescriptor;
 using posix::io_error;
 
-void make_file(const std::string& path, Index size_bytes) {
+void make_file(const std::string& path, Index size_bytes, const std::string& room_note = {}) {
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.number() < 0) throw io_error("create", path, errno);
-  posix::reserve(file.number(), path, size_bytes);
+  posix::reserve(file.number(), path, size_bytes, room_note);
 }
 
 }  // namespace
@@ -50,18 +50,13 @@ void NewParts::write_around(const FileSet& files, Index file) const {
 void NewParts::begin() {
   staging_.begin();
   const auto files = std::make_shared<FileSet>(FileAccess::read_write);
-  Index reserved_bytes = 0;
-  try {
-    for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
-      make_file(path_of(i), what_.files[i].size_bytes);
-      files->add(path_of(i)).value();
-      reserved_bytes += what_.files[i].size_bytes;
-    }
-  } catch (const Error& error) {
-    Index needed_bytes = 0;
-    for (const NewFile& file : what_.files) needed_bytes += file.size_bytes;
-    throw_error(error.code(), "{}; {} of the {} bytes of all parts were reserved", error.what(), reserved_bytes,
-                needed_bytes);
+  Index needed_bytes = 0, reserved_bytes = 0;
+  for (const NewFile& file : what_.files) needed_bytes += file.size_bytes;
+  for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
+    make_file(path_of(i), what_.files[i].size_bytes,
+              fmt::format("; {} of the {} bytes of all parts were reserved", reserved_bytes, needed_bytes));
+    files->add(path_of(i)).value();
+    reserved_bytes += what_.files[i].size_bytes;
   }
   use(files);
 }
