@@ -1,8 +1,11 @@
 """The names of NVSHMEM4Py, by the host, on every back-end."""
 
+import doctest
 import gc
 import logging
 import mmap
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +36,21 @@ def pes(run):
         return run(n, main)
 
     return start
+
+
+def test_documented_programs_free_what_they_allocate(caplog):
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "nvshmem.finalize()" in block]
+    assert blocks
+    by_mpi = 'nvshmem.init(mpi_comm=MPI.COMM_WORLD, initializer_method="mpi")'
+    for block in blocks:
+        assert by_mpi in block
+        program = block.replace("from mpi4py import MPI\n", "").replace(by_mpi, "nvshmem.init()")
+        ts.launch(2, lambda world, program=program: exec(program, {}))
+    for module in (nvshmem, nvshmem.core._memory):
+        said = doctest.testmod(module)
+        assert said.attempted > 0 and said.failed == 0
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_put_and_get_of_every_dtype(pes):

@@ -15,6 +15,8 @@ effect in the order of the program, and streams order nothing.
 ...     nvshmem.put(inbox, mine, remote_pe=(me + 1) % n)
 ...     nvshmem.barrier_all()
 ...     got = inbox.tolist()
+...     nvshmem.free_array(inbox)
+...     nvshmem.free_array(mine)
 ...     nvshmem.finalize()
 ...     return got
 >>> ts.launch(3, main)

@@ -265,6 +265,7 @@ class MulticastArray:
     ...     nvshmem.barrier_all()
     ...     total = nvshmem.get_multicast_array(nvshmem.Teams.TEAM_WORLD, x).load_reduce("sum").tolist()
     ...     nvshmem.barrier_all()
+    ...     nvshmem.free_array(x)
     ...     nvshmem.finalize()
     ...     return total
     >>> ts.launch(3, main)
