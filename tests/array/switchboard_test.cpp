@@ -177,7 +177,8 @@ TEST_P(Switchboards, wrong_programs_are_refused) {
       return error_of_rank([&] { (void)board.connect(name, from, to); });
     };
     require_says(error("1", {}, {}), ErrorCode::invalid_use, {"no side"});
-    require_says(error("1", r < 2 ? b : a, {}), ErrorCode::invalid_use, {"none of the 2 ranks", "source"});
+    require_says(error("1", r < 2 ? b : a, {}), ErrorCode::invalid_use,
+                 {"is not in the source, which has 2 ranks", "source"});
     const ArraySpec other = on_ranks("i64[6] @ 2 : cyclic(2)", {0, 1}), both = on_ranks("i64[6] @ 2 : block", {1, 2});
     if (r < 2)
       require_says(error("3", r == 0 ? a : other, r == 1 ? std::optional(both) : std::nullopt), ErrorCode::mismatch,

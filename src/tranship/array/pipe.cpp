@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <numeric>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/array/located.hpp>
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
@@ -33,6 +35,8 @@ struct Terms {
   Index target_bytes = 0;
   Index from = 0;  // buffers; 0 of a side that the rank is not in
   Index to = 0;
+  bool has_source_cells = false;
+  bool gets_nothing = false;  // a receiver to which no rank sends anything
 };
 
 /// What `f` throws is thrown on all ranks. Collective.
@@ -61,16 +65,18 @@ std::vector<Terms> agreed(World& world, CallSite where, F&& f) {
 
 void check_side(const char* side, const World& world, const ArraySpec& spec, const PipeBuffers& buffers) {
   if (spec.distribution.grid().world_size_min() > world.size())
-    throw_error(ErrorCode::invalid_use, "the grid of the {} needs {} ranks, the world has {}", side,
-                spec.distribution.grid().world_size_min(), world.size());
+    throw_error(ErrorCode::invalid_use, "the grid of the {} needs {}, the world has {}", side,
+                counted(spec.distribution.grid().world_size_min(), "rank"), world.size());
   if (!spec.distribution.grid().place_of(world.rank())) return;
   if (buffers.count < 1 || buffers.count > buffers_max)
-    throw_error(ErrorCode::invalid_use, "{} buffers of the {}; 1 to {} are possible", buffers.count, side, buffers_max);
+    throw_error(ErrorCode::invalid_use, "{} of the {}; 1 to {} are possible", counted(buffers.count, "buffer"), side,
+                buffers_max);
   if (!buffers.memory.empty() && !buffers.arrays.empty())
     throw_error(ErrorCode::invalid_use, "both memory and arrays for the buffers of the {}", side);
   for (const std::size_t given : {buffers.memory.size(), buffers.arrays.size()})
     if (given != 0 && Index(given) != buffers.count)
-      throw_error(ErrorCode::invalid_use, "memory for {} buffers of the {}, which has {}", given, side, buffers.count);
+      throw_error(ErrorCode::invalid_use, "memory for {} of the {}, which has {}", counted(Index(given), "buffer"),
+                  side, buffers.count);
   for (const ArrayRef& array : buffers.arrays) {
     if (array.world != &world)
       throw_error(ErrorCode::invalid_use, "an array of the {} is one of another world (rank {})", side, world.rank());
@@ -109,8 +115,8 @@ Index common_count(const char* side, const std::vector<Terms>& terms, Index Term
   if (first == terms.end()) return 1;
   for (std::size_t r = 0; r < terms.size(); ++r)
     if (has(terms[r]) && terms[r].*count != (*first).*count)
-      throw_error(ErrorCode::mismatch, "rank {} has {} buffers of the {}, rank {} has {}", first - terms.begin(),
-                  (*first).*count, side, r, terms[r].*count);
+      throw_error(ErrorCode::mismatch, "rank {} has {} of the {}, rank {} has {}", first - terms.begin(),
+                  counted((*first).*count, "buffer"), side, r, terms[r].*count);
   return (*first).*count;
 }
 
@@ -143,7 +149,35 @@ void check_apart(const std::vector<ArrayRef>& from, const std::vector<ArrayRef>&
                     to_string(range_of(*all[i].second)), all[j].first, to_string(range_of(*all[j].second)));
 }
 
+/// Receivers to which nothing is sent count the frames of the first sender that has any cells.
+Rank counted_sender(const ArraySpec& source, const std::vector<Terms>& plans) {
+  const std::vector<Rank> senders = source.distribution.grid().ranks();
+  const auto has_cells = [&](Rank rank) { return plans[std::size_t(rank)].has_source_cells; };
+  const auto first = std::find_if(senders.begin(), senders.end(), has_cells);
+  return first == senders.end() ? senders.front() : *first;
+}
+
+bool any_receive(const TransferPlan& plan) {
+  bool any = !plan.indexed_receives.empty();
+  plan.for_each_receive([&](const Transfer&) { any = true; });
+  return any;
+}
+
 }  // namespace
+
+/// How many frames a sender has put, for receivers to which nothing is sent: they learn from one sender when a frame is
+/// there, and that the stream has ended.
+struct FramesPut {
+  static constexpr std::uint64_t ended_bit = std::uint64_t(1) << 63, failed_bit = std::uint64_t(1) << 62;
+
+  explicit FramesPut(std::uint64_t word) : word_(word) {}
+  Index count() const { return Index(word_ & (failed_bit - 1)); }
+  bool has_ended() const { return (word_ & ended_bit) != 0; }
+  bool has_failed() const { return (word_ & failed_bit) != 0; }
+
+ private:
+  std::uint64_t word_;
+};
 
 /// Buffer k of either side travels in exchange k modulo lcm(from, to).
 struct Pipe::State {
@@ -152,15 +186,10 @@ struct Pipe::State {
   std::optional<ArraySpec> source, target;
   std::vector<ArrayRef> from, to;
   std::vector<Exchange> exchanges;
+  std::optional<SharedFlags> frames_put = {};  // where there are receivers to which nothing is sent
+  Rank counted_sender = -1;                    // whose frames they count
+  bool gets_nothing = false;                   // this rank is one of them
   std::unique_ptr<PipeEnd> sender, receiver;
-
-  void advance() {
-    for (Exchange& exchange : exchanges) exchange.advance();
-  }
-  /// While this rank waits for one of them.
-  void advance_waiting() {
-    for (Exchange& exchange : exchanges) exchange.advance(true);
-  }
 };
 
 struct PipeEnd::State {
@@ -170,13 +199,24 @@ struct PipeEnd::State {
   std::vector<Lease> leases;  // of buffers that the pipe has and that have had one
   Index got = 0;              // frames
   Index given_back = 0;
+  bool has_ended = false;
+  bool counted_has_ended = false;  // a call has thrown for that
+  int polls_left = 0;              // of what is counted, until the world is looked at
+  detail::ProcessOfRank process = {};
+  int exceptions_before = std::uncaught_exceptions();
 
-  State(Pipe::State& of, Exchange::Side end, std::vector<ArrayRef>& arrays)
-      : pipe(of), side(end), buffers(arrays), leases(arrays.size()) {}
+  State(Pipe::State& of, Exchange::Side on, std::vector<ArrayRef>& arrays)
+      : pipe(of), side(on), buffers(arrays), leases(arrays.size()) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    // What was on its way has not come.
+    const bool fails = std::uncaught_exceptions() > exceptions_before;
+    if (process.is_here()) tell_frames(FramesPut::ended_bit | (fails ? FramesPut::failed_bit : 0));
+    abandon_leases();
+  }
+
+  /// What was on its way has not come.
+  void abandon_leases() {
     for (Lease& lease : leases) lease.abandon();
   }
 
@@ -184,10 +224,18 @@ struct PipeEnd::State {
   Index count() const { return Index(buffers.size()); }
   Exchange& exchange(Index frame) { return pipe.exchanges[std::size_t(frame % Index(pipe.exchanges.size()))]; }
 
+  const char* name() const { return sends() ? "sender" : "receiver"; }
+  void check_has_not_ended(CallSite where) const {
+    if (has_ended)
+      throw_error(ErrorCode::invalid_use, "the {} of '{}' has ended on this rank (rank {}, {})", name(), pipe.name,
+                  pipe.world.rank(), short_name(where));
+  }
   void check_can_get(CallSite where) const {
+    check_has_not_ended(where);
     if (got - given_back == count())
-      throw_error(ErrorCode::invalid_use, "all {} buffers of the {} of '{}' are held: put one first (rank {}, {})",
-                  count(), sends() ? "sender" : "receiver", pipe.name, pipe.world.rank(), short_name(where));
+      throw_error(ErrorCode::invalid_use,
+                  "no buffer of the {} of '{}' is free ({} held of {}): put one first (rank {}, {})", name(), pipe.name,
+                  got - given_back, count(), pipe.world.rank(), short_name(where));
   }
   /// The frame whose exchange must be finished before the next buffer can be given; -1: it has not been used yet.
   Index awaited() const { return sends() ? got - count() : got; }
@@ -206,6 +254,41 @@ struct PipeEnd::State {
     if (array.has_buffer())
       leases[std::size_t(number)] = sends() ? array.read_on_host(where).lease : array.fill_on_host(where);
   }
+
+  /// For receivers to which nothing is sent, of a sender.
+  void tell_frames(std::uint64_t bits) noexcept {
+    if (!sends() || !pipe.frames_put || has_ended) return;
+    has_ended = bits != 0;
+    pipe.frames_put->store(pipe.world.rank(), 0, std::uint64_t(given_back) | bits);
+  }
+  bool is_counted() const { return !sends() && pipe.gets_nothing; }
+  /// True when the counted sender has put the next frame. Throws `peer_lost` when it never will.
+  bool is_put(WaitNote& note) {
+    const FramesPut put(pipe.frames_put->load(pipe.counted_sender, 0));
+    note.raised_by = note.flag_rank = pipe.counted_sender;
+    note.flag_index = 0;
+    note.wanted = std::uint64_t(got) + 1;
+    note.seen = std::uint64_t(put.count());
+    if (put.count() > got) return true;
+    if (!put.has_ended()) return false;
+    if (put.has_failed()) pipe.world.check_failed();
+    Error error = make_error(ErrorCode::peer_lost, "rank {} has left '{}' after {} (rank {})", pipe.counted_sender,
+                             pipe.name, counted(put.count(), "frame"), pipe.world.rank());
+    error.rank = pipe.world.rank();
+    error.peer = pipe.counted_sender;
+    counted_has_ended = !put.has_failed();
+    throw error;
+  }
+  void await_frame(CallSite where) {
+    WaitNote note("a frame of the pipe", pipe.counted_sender, where);
+    pipe.world.wait_until([&] { return is_put(note); }, note);
+  }
+  bool test_frame(CallSite where) {
+    WaitNote note("a frame of the pipe", pipe.counted_sender, where);
+    if (is_put(note)) return true;
+    if (--polls_left <= 0) polls_left = pipe.world.look_at_flags(note);
+    return false;
+  }
 };
 
 PipeEnd::PipeEnd(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -214,42 +297,44 @@ PipeEnd::~PipeEnd() = default;
 PipeBuffer PipeEnd::get(CallSite where) {
   State& s = *state_;
   s.check_can_get(where);
-  if (const Index frame = s.awaited(); frame >= 0)
-    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance_waiting(); }));
+  if (s.is_counted()) s.await_frame(where);
+  if (const Index frame = s.awaited(); frame >= 0) s.exchange(frame).finish(s.side, where);
   return s.give();
 }
 
 std::optional<PipeBuffer> PipeEnd::test_get(CallSite where) {
   State& s = *state_;
   s.check_can_get(where);
-  if (const Index frame = s.awaited(); frame >= 0 && !s.exchange(frame).test(s.side, where)) {
-    s.pipe.advance();
-    return std::nullopt;
-  }
+  if (s.is_counted() && !s.test_frame(where)) return std::nullopt;
+  if (const Index frame = s.awaited(); frame >= 0 && !s.exchange(frame).test(s.side, where)) return std::nullopt;
   return s.give();
 }
 
 void PipeEnd::put(CallSite where) {
   State& s = *state_;
+  s.check_has_not_ended(where);
   if (s.got == s.given_back)
-    throw_error(ErrorCode::invalid_use, "no buffer of the {} of '{}' is held: get one first (rank {}, {})",
-                s.sends() ? "sender" : "receiver", s.pipe.name, s.pipe.world.rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "no buffer of the {} of '{}' is held: get one first (rank {}, {})", s.name(),
+                s.pipe.name, s.pipe.world.rank(), short_name(where));
   s.take(s.given_back % s.count(), where);
   // A receiver's buffer awaits the frame that is next in it.
   const Index frame = s.given_back++ + (s.sends() ? 0 : s.count());
   s.exchange(frame).start(s.side);
-  s.pipe.advance();
+  s.tell_frames(0);
+  for (Exchange& exchange : s.pipe.exchanges) exchange.advance();
 }
 
 void PipeEnd::drain(CallSite where) {
   State& s = *state_;
+  s.check_has_not_ended(where);
   if (!s.sends()) return;
   for (Index frame = std::max(Index(0), s.given_back - s.count()); frame < s.given_back; ++frame)
-    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance_waiting(); }));
+    s.exchange(frame).finish(s.side, where);
 }
 
 bool PipeEnd::test_drained(CallSite where) {
   State& s = *state_;
+  s.check_has_not_ended(where);
   bool all = true;
   if (s.sends())
     for (Index frame = std::max(Index(0), s.given_back - s.count()); frame < s.given_back; ++frame)
@@ -257,8 +342,17 @@ bool PipeEnd::test_drained(CallSite where) {
   return all;
 }
 
+void PipeEnd::end() {
+  State& s = *state_;
+  for (Exchange& exchange : s.pipe.exchanges) exchange.leave(s.side);
+  s.tell_frames(FramesPut::ended_bit);
+  s.abandon_leases();
+  s.has_ended = true;
+}
+
 bool PipeEnd::peer_has_ended() const noexcept {
-  return std::any_of(state_->pipe.exchanges.begin(), state_->pipe.exchanges.end(),
+  return state_->counted_has_ended ||
+         std::any_of(state_->pipe.exchanges.begin(), state_->pipe.exchanges.end(),
                      [&](const Exchange& exchange) { return exchange.peer_has_ended(state_->side); });
 }
 
@@ -296,7 +390,7 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
     const Index from = common_count("source", terms, &Terms::from), to = common_count("target", terms, &Terms::to);
     const Index count = std::lcm(from, to);
     TransferPlan plan;
-    agreed(world, where, [&](const Terms&) {
+    const std::vector<Terms> plans = agreed(world, where, [&](Terms& mine) {
       // A member that was not given its own side has not said how many buffers it has.
       for (const auto& [given, known, side] :
            {std::tuple(&source, &s.source, "source"), std::tuple(&target, &s.target, "target")})
@@ -304,14 +398,19 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
           throw_error(ErrorCode::invalid_use, "rank {} is one of the {} and must give its distribution", world.rank(),
                       side);
       if (count > exchanges_max)
-        throw_error(ErrorCode::invalid_use,
-                    "{} buffers of the source and {} of the target meet in {} pairs; at most {} are possible", from, to,
-                    count, exchanges_max);
+        throw_error(ErrorCode::invalid_use, "{} of the source and {} of the target meet in {}; at most {} are possible",
+                    counted(from, "buffer"), to, counted(count, "pair"), exchanges_max);
       plan = plan_redistribution(*s.source, *s.target, world.rank());
       s.from = buffers_of(world, *s.source, options.from, from, options.name + " source");
       s.to = buffers_of(world, *s.target, options.to, to, options.name + " target");
       check_apart(s.from, s.to);
+      mine.has_source_cells = is_in(s.source) && s.source->distribution.storage(world.rank()).elements > 0;
+      s.gets_nothing = mine.gets_nothing = is_in(s.target) && !any_receive(plan);
     });
+    if (std::any_of(plans.begin(), plans.end(), [](const Terms& terms) { return terms.gets_nothing; })) {
+      s.frames_put.emplace(world.shared_flags(1, "pipe", where));
+      s.counted_sender = counted_sender(*s.source, plans);
+    }
     s.exchanges.reserve(std::size_t(count));
     for (Index i = 0; i < count; ++i) {
       const ArrayRef& a = s.from[std::size_t(i % from)];
@@ -348,15 +447,16 @@ bool Pipe::receives() const noexcept {
 
 PipeEnd& Pipe::sender(CallSite where) {
   if (!sends())
-    throw_error(ErrorCode::invalid_use, "rank {} does not send in '{}': it is none of the {} ranks of the source ({})",
-                state_->world.rank(), state_->name, source().distribution.grid().size(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "rank {} does not send in '{}': it is not in the source, which has {} ({})",
+                state_->world.rank(), state_->name, counted(source().distribution.grid().size(), "rank"),
+                short_name(where));
   return *state_->sender;
 }
 PipeEnd& Pipe::receiver(CallSite where) {
   if (!receives())
-    throw_error(ErrorCode::invalid_use,
-                "rank {} does not receive in '{}': it is none of the {} ranks of the target ({})", state_->world.rank(),
-                state_->name, target().distribution.grid().size(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "rank {} does not receive in '{}': it is not in the target, which has {} ({})",
+                state_->world.rank(), state_->name, counted(target().distribution.grid().size(), "rank"),
+                short_name(where));
   return *state_->receiver;
 }
 

@@ -77,17 +77,22 @@ class PipeEnd {
   /// nothing new for the world's timeout.
   std::optional<PipeBuffer> test_get(CallSite where = CallSite::here());
   /// Of the sending side: the buffer is final and is launched. Of the receiving side: the buffer may be overwritten.
-  /// Never waits for peers: a frame whose receiver is not ready moves during later calls of either side; to a peer that
-  /// is only messaged, during later calls of the sender. Waits for a device that holds cells of the buffer. Throws
-  /// `invalid_use` where the program holds no buffer, and where a lease of it is open.
+  /// Never waits for peers: a frame whose receiver is not ready moves during later calls and waits of either side; to
+  /// memory that the sender does not reach, during those of the sender. Waits for a device that holds cells of the
+  /// buffer. Throws `invalid_use` where the program holds no buffer, and where a lease of it is open.
   void put(CallSite where = CallSite::here());
   /// Of the sending side: waits until all frames that were put have been read by their receivers, or lie in buffers of
   /// the receivers. Before a pipe is destroyed, this is what keeps its last frames. Of the receiving side: returns at
   /// once. Throws as get() does.
   void drain(CallSite where = CallSite::here());
   bool test_drained(CallSite where = CallSite::here());
-  /// A call has thrown `peer_lost` because a rank of the other side has destroyed its pipe, and not because it has
-  /// failed. Of the receiving side this is the end of the stream: all frames that it put and drained have been got.
+  /// Ends this side of the pipe on this rank, as the destructor of the pipe ends both: what was put and has not been
+  /// drained may be lost, and peers that wait for this side fail with `peer_lost`; so does the other end of this rank,
+  /// which goes on else. Memory of this side is not touched any more. Never waits. Later calls throw `invalid_use`.
+  void end();
+  /// A call has thrown `peer_lost` because a rank of the other side has ended its side or destroyed its pipe, and not
+  /// because it has failed. Of the receiving side this is the end of the stream: all frames that the rank has put have
+  /// been got.
   bool peer_has_ended() const noexcept;
 
   /// Buffers of this side; those that the program holds.
@@ -108,9 +113,10 @@ class PipeEnd {
 /// Frame k that any rank puts is frame k that its receivers get. A frame moves as one epoch of an exchange, so it goes
 /// straight from buffer to buffer where memory is shared. A rank that waits in get() or drain() copies, so that the one
 /// that computes need not; where neither waits, the one whose put() or test comes second copies; where both wait, both
-/// do. A sender runs ahead of its receivers by as many frames as both sides have buffers: the flow control is
-/// that of the exchange, for each pair of ranks that share cells, so a receiver never waits for a rank that sends
-/// nothing to it.
+/// do. A frame that was put also moves while its sender waits for anything else. A sender runs ahead of its receivers
+/// by as many frames as both sides have buffers: the flow control is that of the exchange, for each pair of ranks that
+/// share cells, so a receiver never waits for a rank that sends nothing to it, and a sender never for a rank that gets
+/// nothing from it. A receiver that gets nothing from any rank counts the frames of the first sender that has cells.
 class Pipe {
  public:
   /// Collective over the world; waits for all ranks until its timeout. `source` and `target` are the distributions of

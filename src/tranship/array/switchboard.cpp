@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tranship/array/located.hpp>
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/meeting_point.hpp>
@@ -48,6 +49,7 @@ std::vector<std::string> sides_of(std::string_view name, std::vector<std::string
 struct SideFound {
   std::string json;
   std::optional<ArraySpec> spec;
+  Rank given_by = -1;   // the first rank that has
   Index count_max = 1;  // of buffers
 
   void read(const std::vector<std::string>& cards, int side) {
@@ -59,14 +61,27 @@ struct SideFound {
       count_max = std::max(count_max, Index(std::atoll(line.c_str())));
       if (!spec) {
         json = text;
+        given_by = Rank(r);
         spec = array_spec_from_json(text);
       } else if (text != json) {
-        throw_error(ErrorCode::mismatch, "rank {} gives {} as the {}; another rank gives {}", r,
-                    to_text(array_spec_from_json(text)), side == 0 ? "source" : "target", to_text(*spec));
+        throw_error(ErrorCode::mismatch, "rank {} gives {} as the {}; rank {} gives {}", r,
+                    to_text(array_spec_from_json(text)), side == 0 ? "source" : "target", given_by, to_text(*spec));
       }
     }
   }
 };
+
+std::string rank_key(const World& world) {
+  bool any = false;
+  std::string out;
+  for (Rank rank = 0; rank < world.size(); ++rank) {
+    const Rank launched = world.launched_rank(rank);
+    any |= launched != rank;
+    out += rank == 0 ? fmt::format("; here rank 0 is rank {} of the world", launched)
+                     : fmt::format(", rank {} is rank {}", rank, launched);
+  }
+  return any ? out : "";
+}
 
 ArraySpec among(const ArraySpec& spec, const Members& members) {
   std::vector<Rank> ranks = spec.distribution.grid().ranks();
@@ -100,8 +115,8 @@ struct Switchboard::State {
     for (const auto& [found, side] : {std::pair(&source, 0), std::pair(&target, 1)})
       for (const Rank rank : found->spec->distribution.grid().ranks()) {
         if (rank >= world.size())
-          throw_error(ErrorCode::invalid_use, "the {} needs {} ranks, the world has {}",
-                      side == 0 ? "source" : "target", found->spec->distribution.grid().world_size_min(), world.size());
+          throw_error(ErrorCode::invalid_use, "the {} needs {}, the world has {}", side == 0 ? "source" : "target",
+                      counted(found->spec->distribution.grid().world_size_min(), "rank"), world.size());
         const std::string& card = cards[std::size_t(rank)];
         if (card.empty()) return std::nullopt;
         if (side_of(card, side).empty())
@@ -161,6 +176,10 @@ struct Switchboard::State {
   }
 };
 
+std::string PipeLine::rank_key() const {
+  return world_ ? tranship::rank_key(world_->world()) : "";
+}
+
 Switchboard::Switchboard(World& world, CallSite where) : state_(std::make_unique<State>(world, where)) {}
 Switchboard::~Switchboard() = default;
 Switchboard::Switchboard(Switchboard&&) noexcept = default;
@@ -174,8 +193,8 @@ PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySp
     if (!source && !target) throw_error(ErrorCode::invalid_use, "rank {} connects to no side", world.rank());
     for (const auto& [spec, side] : {std::pair(&source, "source"), std::pair(&target, "target")})
       if (*spec && !(*spec)->distribution.grid().place_of(world.rank()))
-        throw_error(ErrorCode::invalid_use, "rank {} is none of the {} ranks of the {}", world.rank(),
-                    (*spec)->distribution.grid().size(), side);
+        throw_error(ErrorCode::invalid_use, "rank {} is not in the {}, which has {}", world.rank(), side,
+                    counted((*spec)->distribution.grid().size(), "rank"));
     SideFound from, to;
     MeetingPoint::Met met = state_->point.meet(
         key_of(name), fmt::format("{}\n{}", name, card_of(source, target, options)),
@@ -191,6 +210,12 @@ PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySp
     try {
       Pipe pipe(sub->world(), among(*from.spec, members), among(*to.spec, members), options, where);
       return {std::move(sub), std::move(pipe)};
+    } catch (const Error& error) {
+      state_->forget(sub);
+      Error named(error.code(), error.message() + rank_key(sub->world()));
+      named.rank = error.rank;
+      named.peer = error.peer;
+      throw named;
     } catch (...) {
       state_->forget(sub);
       throw;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <tranship/array/pipe.hpp>
@@ -21,6 +22,9 @@ class PipeLine {
   PipeLine(std::shared_ptr<SubWorld> world, Pipe pipe) : world_(std::move(world)), pipe_(std::move(pipe)) {}
 
   Pipe& pipe() noexcept { return pipe_; }
+  /// Errors of the pipe name ranks by their place among the ranks of both sides. Which ranks these are, to be added to
+  /// the text of an error: "; here rank 0 is rank 3 of the world, rank 1 is rank 5"; nothing where no number differs.
+  std::string rank_key() const;
 
  private:
   std::shared_ptr<SubWorld> world_;  // none where the groups are the whole world
@@ -39,8 +43,9 @@ class Switchboard {
   /// Collective over the ranks of both sides, which call it with the same name, and waits for all of them until the
   /// world's timeout. A rank gives the sides that it is in, both where it is in both. A name stands for one line at a
   /// time. Ranks that have several lines in common connect them in the same order. Errors of a pipe's set-up name ranks
-  /// by their place among the ranks of both sides. There may be any number of lines; the groups of ranks that are
-  /// joined at a time by lines, and are not the whole world, are limited by Fabric::teams_max (about 60 of each rank).
+  /// by their place among the ranks of both sides, and say which ranks these are. There may be any number of lines; the
+  /// groups of ranks that are joined at a time by lines, and are not the whole world, are limited by Fabric::teams_max
+  /// (about 60 of each rank).
   ///
   /// Throws `invalid_use` for a name with a new line in it, for a rank that gives no side or one that it is not in,
   /// `mismatch` where the ranks of a side give different distributions or a rank does not come with a side that it is

@@ -226,6 +226,14 @@ class Context {
     polled("signal_fetch", signal.local(), rank_, seen, where);
     return seen;
   }
+  /// Fetches as signal_fetch does, for callers that look at many signals and poll one of them, or wait: it does not
+  /// look at failures and deadlines, and never ends a loop.
+  template <SignalWord S>
+  S signal_seen(Symmetric<S> signal, CallSite where = CallSite::here()) const {
+    check_waitable("signal_seen", signal, where);
+    acquires(signal);
+    return detail::load_word(signal.local());
+  }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
   /// be said: if that rank ends before, the wait fails at once. Throws `timeout` after the world's timeout,
   /// `peer_lost`.

@@ -19,6 +19,7 @@ struct SubWorld::State {
         fabric(whole, around.heap(), team.members(), team.slot(), std::move(lent)),
         world(fabric, around.timeout_ns()) {
     world.set_interrupt_check(around.interrupt_check_);
+    world.under_way_ = around.under_way_;
   }
 };
 

@@ -202,6 +202,7 @@ void World::check_interrupt() {
 int World::look(const WaitNote& note) {
   check_process();
   check_interrupt();
+  under_way_->move_all(Meanwhile::polls);
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->direct_.acted, false);
   if (acted) polling_.end_row();
@@ -210,6 +211,11 @@ int World::look(const WaitNote& note) {
   // A transport that only some peers need learns of polls of the others here.
   if (context_->transport_ && heap_.place().direct.count > 0) context_->transport_->poll(passed);
   return polls;
+}
+
+int World::look_at_flags(const WaitNote& note) {
+  if (context_->transport_ && heap_.place().direct.count == 0) context_->transport_->poll();
+  return look(note);
 }
 
 int World::look_at(WaitNote note, const CopyBlock& block, int width, const void* target) {
@@ -247,6 +253,7 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
     do {
       for (int round = 0; round < 100; ++round) {
         if (ready()) return;
+        under_way_->move_all(Meanwhile::waits);
         RealSync::pause();
       }
     } while (!spun.passed());
@@ -254,6 +261,7 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
   int round = 0;
   for (; round < fabric_->unseen_rounds(); ++round) {
     if (ready()) return;
+    under_way_->move_all(Meanwhile::waits);
     fabric_->idle(round);
   }
   Board& board = fabric_->board();
@@ -283,6 +291,7 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
     }
     check_interrupt();
     posted.update(note);
+    under_way_->move_all(Meanwhile::waits);
     fabric_->idle(round);
   }
 }

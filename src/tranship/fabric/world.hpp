@@ -25,6 +25,7 @@
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/team.hpp>
+#include <tranship/fabric/under_way.hpp>
 
 namespace tranship {
 
@@ -165,6 +166,8 @@ class World {
   /// The same for loops that poll by other means (SharedFlags): `note` says what they have seen. Throws as polls of a
   /// Context do (context.hpp). Returns how many looks of the loop may pass until the next call.
   int look(const WaitNote& note);
+  /// Looks as look() does, for loops over flags of this rank alone, of which no transport learns otherwise.
+  int look_at_flags(const WaitNote& note);
   /// The same for loops that get elements until they are what they look for: those of `target`, as the target strides
   /// of `block` say.
   int look_at(WaitNote note, const CopyBlock& block, int width, const void* target);
@@ -176,6 +179,9 @@ class World {
   void set_poll_call_ns(std::int64_t call_ns) noexcept { polling_.set_call_ns(call_ns); }
   /// This rank has done something other than polls, by other means than a Context.
   void has_acted() noexcept { polling_.end_row(); }
+
+  /// The list of what waits and polls of this rank move on: that of the outermost world.
+  UnderWay& under_way() noexcept { return *under_way_; }
 
   /// Throws `invalid_use` in a child that the rank has forked, which is no rank. So does every call that acts for the
   /// rank: transfers, waits, exchanges, and all that is collective.
@@ -189,7 +195,8 @@ class World {
 
   /// Waits until `ready()` is true, calling it from this thread: spinning, then yielding, then sleeping for up to 1 ms.
   /// When `ready()` is true before the call, this costs the one call. `ready` may itself make progress; what it throws
-  /// passes through. It is called once more after a failure has been seen: what is true is never reported as failed.
+  /// passes through. What is under way moves on after each call that gives false. It is called once more after a
+  /// failure has been seen: what is true is never reported as failed.
   template <class Ready>
   void wait_until(Ready&& ready, const WaitNote& note) {
     check_process();
@@ -247,6 +254,8 @@ class World {
   InterruptCheck interrupt_check_ = nullptr;
   std::int64_t interrupt_checked_ns_ = 0;
   Polling polling_;
+  UnderWay own_under_way_;
+  UnderWay* under_way_ = &own_under_way_;
   std::vector<Context*> contexts_;
   Team team_;
   std::optional<Team> shared_team_;

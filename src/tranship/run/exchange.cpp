@@ -52,11 +52,12 @@ struct Half {
   bool peer_fails = false;                  // and will say why
   Deadline reason_due = Deadline::never();  // until when it should have
   bool peer_has_ended = false;              // a call has thrown for that
+  bool has_left = false;                    // for good
 };
 
 }  // namespace
 
-struct Exchange::State {
+struct Exchange::State final : UnderWay::Item, std::enable_shared_from_this<Exchange::State> {
   World& world;
   const detail::ProcessOfRank process = {};
   const TransferPlan plan;
@@ -116,13 +117,15 @@ struct Exchange::State {
       cards_per_rank += arrays.size();
     }
   }
-  /// After this no peer touches this rank's memory any more, and none waits for it for ever.
-  ~State() {
+  ~State() { withdraw(); }
+  /// After this no peer touches this rank's memory any more, and none waits for it for ever; nor does this rank, which
+  /// may still be in move_on() (kept()).
+  void withdraw() {
     if (!process.is_here()) return;  // the messages are the parent's
+    leave_list();
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
-    for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages)
-        if (m.courier) m.courier->leave(journey, m, why);
+    leave(receiving, receives, why);
+    leave(sending, sends, why);
     if (record) (void)tried([&] { end_record({"", 0}, "ended in flight"); });
   }
   State(const State&) = delete;
@@ -705,6 +708,8 @@ struct Exchange::State {
 
   void start(Side side) {
     check_not_in_flight(side);
+    if ((sends_of(side) && sending.has_left) || (receives_of(side) && receiving.has_left))
+      throw_error(ErrorCode::invalid_use, "rank {} has left this side of the exchange", rank());
     if (is_snapshot())
       for (const auto& arrays : slots)
         for (const ExchangeArray& array : arrays) check_has_memory(array, rank());
@@ -723,6 +728,7 @@ struct Exchange::State {
       take_snapshot();
     else
       progress();
+    stay_under_way();
     if (record) record->started_ns = now_ns();
   }
   static void begin(Half& half, std::vector<Message>& messages) {
@@ -759,6 +765,34 @@ struct Exchange::State {
     return all;
   }
 
+  // While the rank waits for something else, or polls.
+
+  bool all_messages_done() const { return sending.is_done && receiving.is_done; }
+  void stay_under_way() {
+    if (all_messages_done())
+      leave_list();
+    else
+      world.under_way().join(*this);
+  }
+  void leave_list() noexcept { UnderWay::Item::leave(); }
+  std::shared_ptr<void> kept() override { return weak_from_this().lock(); }
+  void move_on(Meanwhile meanwhile) override {
+    journey.has_time = meanwhile == Meanwhile::waits;
+    struct Over {
+      bool& has_time;
+      ~Over() { has_time = false; }
+    } over{journey.has_time};
+    advance();
+  }
+  /// Targets of a snapshot are written by those calls alone that say so.
+  void advance() {
+    if (!is_snapshot())
+      progress();
+    else if (sending.in_flight)
+      send_all();
+    if (all_messages_done()) leave_list();
+  }
+
   /// Moves what can be moved now. What others cannot do comes first; then this rank takes what it wants, which leaves
   /// it in the caches that want it; it copies for others once it has looked in vain for a while.
   void progress() {
@@ -775,13 +809,17 @@ struct Exchange::State {
     }
     if (receiving.is_done) {
       vain_looks = std::min(vain_looks + 1, patience);
-      tell_taken();
+      if (!receiving.has_left) tell_taken();
     }
     journey.copies_for_peers = journey.are_apart() || vain_looks == patience;
     if (sending.in_flight)
       for (Message& m : sends)
         if (!m.staged) all_sent &= m.done || advance(sending, m, m.courier->send(journey, m));
     sending.is_done = all_sent;
+    if (has_left_own()) {
+      lose_own(sending);
+      lose_own(receiving);
+    }
   }
   void tell_taken() {
     if (receives.empty() || taken == receiving.epoch) return;
@@ -817,7 +855,7 @@ struct Exchange::State {
   /// When this rank is in one epoch with what it sends and with what it receives.
   void move_own() {
     const std::uint64_t both = std::min(sending.epoch, receiving.epoch);
-    if (own.epoch >= both) return;
+    if (own.epoch >= both || has_left_own()) return;
     own.epoch = both;
     own.moves.run();
   }
@@ -832,6 +870,12 @@ struct Exchange::State {
     world.has_acted();
     if (record) m.done_ns = now_ns();
     return m.done = true;
+  }
+
+  bool has_left_own() const { return sending.has_left || receiving.has_left; }
+  /// A message to itself never comes when this rank has left one side.
+  void lose_own(Half& half) {
+    if (half.in_flight && own.bytes > 0 && own.epoch < half.epoch) lose(half, own, Passage::left);
   }
 
   /// A peer has left before this message was done. One that fails leaves while it unwinds, and its reason is known a
@@ -853,11 +897,32 @@ struct Exchange::State {
     if (!half.reason_due.passed()) return;
     Error error = make_error(ErrorCode::peer_lost,
                              "rank {} has left the exchange before its message {} -> {} of epoch {} was done (rank {})",
-                             lost->peer, lost->source, lost->target, lost->epoch, rank());
+                             lost->peer, lost->source, lost->target, half.epoch, rank());
     error.rank = rank();
     error.peer = lost->peer;
-    half.peer_has_ended = !half.peer_fails;
+    half.peer_has_ended = !half.peer_fails && (&half == &sending || !was_started(*lost));
     throw error;
+  }
+  /// True when the source of a message that is lost had started the epoch: a frame of it is lost, too.
+  bool was_started(const Message& m) const {
+    return (&m == &own ? sending.epoch : journey.words.load(m.source, Journey::source_word)) >= receiving.epoch;
+  }
+
+  /// After this no peer touches this rank's memory for what it sends or receives, and none waits for it for ever.
+  void leave(Half& half, std::vector<Message>& messages, Leaving why) {
+    if (half.has_left) return;
+    half.has_left = true;
+    half.in_flight = false;
+    half.is_done = true;
+    for (Message& m : messages) {
+      if (m.courier) m.courier->leave(journey, m, why);
+      m.done = true;
+    }
+  }
+  void leave(Side side) {
+    if (sends_of(side)) leave(sending, sends, Leaving::done);
+    if (receives_of(side)) leave(receiving, receives, Leaving::done);
+    advance();
   }
 
   bool test(Side side, CallSite site) {
@@ -867,6 +932,7 @@ struct Exchange::State {
       if (may_move) progress();
       if (!may_move || !is_done(side)) {
         check_lost(side);
+        world.under_way().move_one(Meanwhile::polls, *this);
         poll(side, site);
         return false;
       }
@@ -875,26 +941,28 @@ struct Exchange::State {
     });
   }
 
-  /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is looked at by the
+  /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is polled by the
   /// context that posts it.
   void poll(Side side, CallSite site) {
-    const auto is_looked_at = [](const Message& m) { return m.is_posted && !m.done; };
-    if (std::any_of(receives.begin(), receives.end(), is_looked_at) ||
-        std::any_of(sends.begin(), sends.end(), is_looked_at))
-      return;
+    for (const auto* messages : {&receives, &sends})
+      for (const Message& m : *messages)
+        if (m.is_posted && !m.done) {
+          (void)world.context().signal_fetch(journey.posts->signal(m.signal_here), site);
+          return;
+        }
     // A test looks at some words of every message, and each of them counts as a poll does.
     constexpr int words_per_message = 4;
-    polls_left -= words_per_message * static_cast<int>(receives.size() + sends.size());
+    polls_left -= words_per_message * std::max(1, static_cast<int>(receives.size() + sends.size()));
     if (polls_left > 0) return;
     WaitNote note("exchange", WaitNote::anyone, site);
     name_missing(side, note);
     // Exchanges that are tested in turn are told apart by where their words lie.
     note.flag_index = reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::source_word)) -
                       world.heap().place().of(rank());
-    polls_left = world.look(note);
+    polls_left = world.look_at_flags(note);
   }
 
-  void finish(Side side, CallSite site, const std::optional<FunctionRef<void()>>& meanwhile) {
+  void finish(Side side, CallSite site) {
     if (!in_flight(side)) return;
     if (record) record->finishing_ns = now_ns();
     recorded(site, [&] {
@@ -907,7 +975,6 @@ struct Exchange::State {
             waiting.tell();
             check_lost(side);
             name_missing(side, note);
-            if (meanwhile) (*meanwhile)();
             return false;
           },
           note);
@@ -916,14 +983,18 @@ struct Exchange::State {
     });
   }
 
-  /// While this rank waits, its peers may leave to it what it can copy.
+  /// While this rank waits, its peers may leave to it what it can copy. It moves the exchange itself.
   class Waiting {
    public:
-    Waiting(State& state, Side side) : state_(state), side_(side) { state.journey.has_time = true; }
+    Waiting(State& state, Side side) : state_(state), side_(side) {
+      state.journey.has_time = true;
+      state.leave_list();
+    }
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
     ~Waiting() {
       state_.journey.has_time = false;
+      state_.stay_under_way();
       // What is done is of no epoch to come.
       if (has_told_ && state_.in_flight(side_)) tell(0, 0);
     }
@@ -952,6 +1023,7 @@ struct Exchange::State {
       receiving.in_flight = false;
     }
     if (sends_of(side)) sending.in_flight = false;
+    if (all_messages_done()) leave_list();
   }
 
   // Recording.
@@ -1050,22 +1122,25 @@ Exchange::Exchange(World& world, TransferPlan plan, std::vector<std::vector<Exch
     options.schedule = Schedule::automatic;
     if (!accumulates(plan.kind) && options.sources == Sources::in_place)
       for (const Schedule schedule : schedules_to_measure()) {
-        State candidate(world, plan, slots, {.schedule = schedule}, where);
-        candidate.set_up();
+        const auto candidate =
+            std::make_shared<State>(world, plan, slots, ExchangeOptions{.schedule = schedule}, where);
+        candidate->set_up();
         measured.push_back({schedule, time_ns(world, where, [&] {
-                              candidate.start(Side::both);
-                              candidate.finish(Side::both, where, {});
+                              candidate->start(Side::both);
+                              candidate->finish(Side::both, where);
                             })});
       }
     const auto faster = [](const Measured& a, const Measured& b) { return a.ns < b.ns; };
     if (!measured.empty()) options.schedule = std::min_element(measured.begin(), measured.end(), faster)->schedule;
   }
-  state_ = std::make_unique<State>(world, std::move(plan), std::move(slots), options, where);
+  state_ = std::make_shared<State>(world, std::move(plan), std::move(slots), options, where);
   state_->set_up();
   state_->measured = std::move(measured);
 }
 
-Exchange::~Exchange() = default;
+Exchange::~Exchange() {
+  if (state_) state_->withdraw();
+}
 Exchange::Exchange(Exchange&&) noexcept = default;
 
 void Exchange::bind(std::span<const StridedView> arrays) {
@@ -1081,7 +1156,7 @@ bool Exchange::test(CallSite where) {
 }
 void Exchange::finish(CallSite where) {
   state_->process.check(state_->rank());
-  state_->finish(Side::both, where, {});
+  state_->finish(Side::both, where);
 }
 void Exchange::start(Side side) {
   state_->process.check(state_->rank());
@@ -1091,20 +1166,17 @@ bool Exchange::test(Side side, CallSite where) {
   state_->process.check(state_->rank());
   return state_->test(side, where);
 }
-void Exchange::finish(Side side, CallSite where, const std::optional<FunctionRef<void()>>& meanwhile) {
+void Exchange::finish(Side side, CallSite where) {
   state_->process.check(state_->rank());
-  state_->finish(side, where, meanwhile);
+  state_->finish(side, where);
 }
-void Exchange::advance(bool has_time) {
+void Exchange::leave(Side side) {
   state_->process.check(state_->rank());
-  // A rank that waits for this exchange may advance it meanwhile.
-  struct Restored {
-    bool& value;
-    bool before;
-    ~Restored() { value = before; }
-  } restored{state_->journey.has_time, state_->journey.has_time};
-  restored.value = has_time || restored.before;
-  state_->progress();
+  state_->leave(side);
+}
+void Exchange::advance() {
+  state_->process.check(state_->rank());
+  state_->advance();
 }
 Schedule Exchange::schedule() const noexcept {
   if (!state_->any_message(true)) return Schedule::direct;

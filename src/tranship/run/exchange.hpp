@@ -8,6 +8,9 @@
 //   test()    moves what has become possible; true when everything has arrived and been read
 //   finish()  waits for that, and copies for peers that are ready and do not come
 //
+// An exchange in flight moves on in every wait of the rank, whatever it waits for, and in loops that poll. Ranks may
+// therefore start several exchanges and finish them in different orders.
+//
 // Between start() and finish() the sources must not be written and the targets not be touched, unless start() takes a
 // snapshot (Sources::snapshot).
 #pragma once
@@ -20,7 +23,6 @@
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
-#include <tranship/base/function_ref.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/plan/transfer_plan.hpp>
@@ -129,14 +131,18 @@ class Exchange {
   enum class Side : std::uint8_t { both, sends, receives };
   void start(Side side);
   bool test(Side side, CallSite where = CallSite::here());
-  /// Calls `meanwhile` each time that it has looked in vain.
-  void finish(Side side, CallSite where = CallSite::here(), const std::optional<FunctionRef<void()>>& meanwhile = {});
-  /// A call of this side has thrown `peer_lost` because a peer has destroyed its exchange, and not because it has
-  /// failed.
+  void finish(Side side, CallSite where = CallSite::here());
+  /// This rank takes no more part in what is left, of an exchange with Halves::apart also one half alone. As the
+  /// destructor does for all: not collective, withdraws what is in flight, and peers that wait for it fail with
+  /// `peer_lost`; so does the other half of this rank, for what goes from the rank to itself. Later calls for what was
+  /// left return at once, but for start(), which throws `invalid_use`.
+  void leave(Side side);
+  /// A call of this side has thrown `peer_lost` because a peer has left or destroyed its exchange, and not because it
+  /// has failed. Of receives: before it had started to send what did not come.
   bool peer_has_ended(Side side) const noexcept;
   /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure. Of
-  /// halves: what a peer that waits can copy is left to it, as by start() and test(), unless this rank `has_time` too.
-  void advance(bool has_time = false);
+  /// halves: what a peer that waits can copy is left to it, as by start() and test().
+  void advance();
 
   /// direct or staged when all messages of this rank are, automatic when it has both.
   Schedule schedule() const noexcept;
@@ -146,7 +152,7 @@ class Exchange {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // kept while a wait of the rank moves it
 };
 
 }  // namespace tranship

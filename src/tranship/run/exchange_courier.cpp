@@ -179,7 +179,7 @@ class Posting final : public Courier {
   };
 
   static Seen seen(Journey& journey, const Message& m) {
-    return Seen(journey.world.context().signal_fetch(journey.posts->signal(m.signal_here)));
+    return Seen(journey.world.context().signal_seen(journey.posts->signal(m.signal_here)));
   }
   static Symmetric<Line> inbox_of(const Journey& journey, const Message& m) {
     const Index lines = lines_of(m.bytes);
