@@ -13,82 +13,20 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <gtest/gtest.h>
-
-#define DRI_NO_VIEWS
-#include <dri.h>
 
 #include <tranship/fabric/processes/launch_program.hpp>
 
+#include "face/dri/dri_programs.hpp"
 #include "support/paths.hpp"
 #include "support/random_layouts.hpp"
 
 namespace tranship::test {
 namespace {
 
-struct Wrong {
-  std::string text;
-};
-template <class... Args>
-void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-  if (!holds) throw Wrong{fmt::format(format, std::forward<Args>(args)...)};
-}
-void ok(int code) {
-  require(code == DRI_SUCCESS, "{}: {}", DRI_Error_string(code), DRI_Error_detail());
-}
-void refused(int code, int wanted, const char* part) {
-  require(code == wanted && std::strstr(DRI_Error_detail(), part) != nullptr, "code {}, '{}', not {} with '{}'", code,
-          DRI_Error_detail(), wanted, part);
-}
-
-/// Runs a body as ranks; what it finds wrong, or an empty text.
-struct Body {
-  std::function<void()> f;
-  std::mutex mutex;
-  std::string wrong;
-
-  static int call(void* self) {
-    Body& body = *static_cast<Body*>(self);
-    try {
-      body.f();
-      return 0;
-    } catch (const Wrong& wrong) {
-      const std::lock_guard lock(body.mutex);
-      if (body.wrong.empty()) body.wrong = wrong.text;
-      return 1;
-    }
-  }
-};
-enum class Ranks { threads, sim };
-std::string fault(Ranks ranks, int count, std::uint64_t seed, std::function<void()> f) {
-  Body body{.f = std::move(f), .mutex = {}, .wrong = {}};
-  const int code = ranks == Ranks::threads ? DRI_Launch_threads(count, Body::call, &body)
-                                           : DRI_Simulate(count, seed, Body::call, &body);
-  if (!body.wrong.empty()) return body.wrong;
-  return code == DRI_SUCCESS ? "" : DRI_Error_detail();
-}
-class Dri : public ::testing::TestWithParam<Ranks> {
- public:
-  std::string fault(int count, const std::function<void()>& f, std::uint64_t seeds = 4) const {
-    for (std::uint64_t seed = 1; seed <= (GetParam() == Ranks::sim ? seeds : 1); ++seed)
-      if (std::string found = test::fault(GetParam(), count, seed, f); !found.empty()) return found;
-    return "";
-  }
-};
 INSTANTIATE_TEST_SUITE_P(On, Dri, ::testing::Values(Ranks::threads, Ranks::sim), [](const auto& info) {
   return std::string(info.param == Ranks::threads ? "threads" : "sim");
 });
-
-int rank_of_world() {
-  DRI_Group* world = nullptr;
-  int rank = -1;
-  ok(DRI_Group_create_world(&world));
-  ok(DRI_Group_rank(world, &rank));
-  ok(DRI_Group_destroy(&world));
-  return rank;
-}
 
 // The first example of the draft: 64 columns by 20 rows, dealt to 5 processes in pairs of rows.
 
@@ -900,7 +838,8 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               ok(DRI_Init(nullptr, nullptr));
               refused(DRI_Init(nullptr, nullptr), DRI_ERR_ORDER, "before");
               refused(DRI_Launch_threads(2, Body::call, nullptr), DRI_ERR_ORDER, "rank already");
-              refused(DRI_Global_Data_create(0, dims, DRI_FLOAT, &data), DRI_ERR_ARGUMENT, "0; 1 to 16");
+              refused(DRI_Global_Data_create(0, dims, DRI_FLOAT, &data), DRI_ERR_ARGUMENT, "is 0; 1 to 8");
+              refused(DRI_Global_Data_create(9, dims, DRI_FLOAT, &data), DRI_ERR_ARGUMENT, "is 9; 1 to 8");
               refused(DRI_Global_Data_create(2, nullptr, DRI_FLOAT, &data), DRI_ERR_ARGUMENT, "dims is NULL");
               refused(DRI_Global_Data_create(2, dims, DRI_FLOAT, nullptr), DRI_ERR_ARGUMENT, "data is NULL");
               refused(DRI_Global_Data_create(2, dims, DRI_Dataspec(12), &data), DRI_ERR_ARGUMENT, "12");
@@ -940,10 +879,10 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               DRI_Distribution* distribution = nullptr;
               const int too_many[2] = {2, 2};
               refused(DRI_Distribution_create(data, group, too_many, parts, nullptr, &distribution), DRI_ERR_MISMATCH,
-                      "4 processes along all dimensions, 2 ranks");
+                      "all dimensions is 4, and the group has 2 ranks");
               ok(DRI_Layout_create_nd(1, 0, nullptr, nullptr, &layout));
               refused(DRI_Distribution_create(data, group, processes, parts, layout, &distribution), DRI_ERR_MISMATCH,
-                      "1 dimensions, the data 2");
+                      "the layout has 1 dimension, the data 2");
               ok(DRI_Distribution_create(data, group, processes, parts, nullptr, &distribution));
               DRI_Bufferset* buffers = nullptr;
               refused(DRI_Bufferset_system_create(0, distribution, &buffers), DRI_ERR_ARGUMENT, "0; 1 to 256");
@@ -968,7 +907,7 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               int flag = 5;
               refused(DRI_Channel_get(send, &buffer), DRI_ERR_ORDER, "not connected");
               refused(DRI_Channel_puttest(send, &buffer, &flag), DRI_ERR_ORDER, "not connected");
-              refused(DRI_Finalize(), DRI_ERR_ORDER, "2 channels");
+              refused(DRI_Finalize(), DRI_ERR_ORDER, "2 channels exist: destroy them");
               ok(DRI_Channel_connect(send));
               refused(DRI_Channel_connect(send), DRI_ERR_ORDER, "already");
               ok(DRI_Channel_connect(receive));
@@ -977,10 +916,11 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               refused(DRI_Channel_get(send, nullptr), DRI_ERR_ARGUMENT, "buffer is NULL");
               ok(DRI_Channel_get(send, &buffer));
               DRI_Buffer_Id* extra = nullptr;
-              refused(DRI_Channel_get(send, &extra), DRI_ERR_ORDER, "all 1 buffers of channel 9 are held");
-              refused(DRI_Channel_gettest(send, &extra, &flag), DRI_ERR_ORDER, "all 1 buffers of channel 9 are held");
+              refused(DRI_Channel_get(send, &extra), DRI_ERR_ORDER, "no buffer of channel 9 is free (1 held of 1)");
+              refused(DRI_Channel_gettest(send, &extra, &flag), DRI_ERR_ORDER, "(1 held of 1)");
               require(extra == nullptr, "an output of a refused call");
-              refused(DRI_Channel_put(receive, &buffer), DRI_ERR_MISMATCH, "is put on");
+              refused(DRI_Channel_put(receive, &buffer), DRI_ERR_MISMATCH,
+                      "a buffer of the sending end of channel 9 is put on the receiving end of channel 9");
               DRI_Buffer_Id* const held = buffer;
               ok(DRI_Channel_put(send, &buffer));
               void* memory = nullptr;
@@ -1001,34 +941,12 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               refused(DRI_Channel_destroy(&send), DRI_ERR_HANDLE, "destroyed");
               refused(DRI_Channel_get(gone, &buffer), DRI_ERR_HANDLE, "destroyed");
               refused(DRI_Buffer_get_memory(held, &memory, nullptr), DRI_ERR_HANDLE, "destroyed");
+              refused(DRI_Finalize(), DRI_ERR_ORDER, "1 channel exists: destroy it");
               ok(DRI_Channel_destroy(&receive));
               ok(DRI_Finalize());
               refused(DRI_Group_create_world(&group), DRI_ERR_ORDER, "DRI_Finalize");
             }),
       "");
-}
-
-/// This rank's only end of channel `id`, from rank 0 to rank 1: one float.
-DRI_Channel* end_of(int id, int rank, int buffer_count) {
-  const int one = 1, dims[1] = {1};
-  DRI_Global_Data* data = nullptr;
-  DRI_Group* self = nullptr;
-  DRI_Partition part = nullptr;
-  DRI_Distribution* mine = nullptr;
-  DRI_Bufferset* buffers = nullptr;
-  DRI_Channel* channel = nullptr;
-  ok(DRI_Group_create(1, &rank, &self));
-  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
-  ok(DRI_Partition_whole_create(&part));
-  ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
-  ok(DRI_Bufferset_system_create(buffer_count, mine, &buffers));
-  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(id, mine, buffers, &channel));
-  ok(DRI_Bufferset_destroy(&buffers));
-  ok(DRI_Distribution_destroy(&mine));
-  ok(DRI_Partition_destroy(&part));
-  ok(DRI_Group_destroy(&self));
-  ok(DRI_Global_Data_destroy(&data));
-  return channel;
 }
 
 // Both wait, give up and wait again until each has seen where the other one is, or was.
@@ -1063,24 +981,9 @@ TEST_P(Dri, pointers_are_kept_with_a_buffer_until_its_channel_ends) {
   EXPECT_EQ(fault(1,
                   [] {
                     ok(DRI_Init(nullptr, nullptr));
-                    const int zero = 0, one = 1, dims[1] = {4};
-                    DRI_Global_Data* data = nullptr;
-                    DRI_Group* self = nullptr;
-                    DRI_Partition part = nullptr;
-                    DRI_Distribution* mine = nullptr;
-                    DRI_Bufferset* buffers = nullptr;
-                    DRI_Channel* channel = nullptr;
                     DRI_Buffer_Id* buffer = nullptr;
-                    ok(DRI_Group_create(1, &zero, &self));
-                    ok(DRI_Global_Data_create(1, dims, DRI_INTEGER, &data));
-                    ok(DRI_Partition_whole_create(&part));
-                    ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
-                    DRI_Channel* other = nullptr;
-                    DRI_Bufferset* more = nullptr;
-                    ok(DRI_Bufferset_system_create(1, mine, &buffers));
-                    ok(DRI_Bufferset_system_create(1, mine, &more));
-                    ok(DRI_Channel_create_send(1, mine, buffers, &channel));
-                    ok(DRI_Channel_create_recv(1, mine, more, &other));
+                    DRI_Channel* channel = created({.id = 1, .side = DRI_SEND, .ranks = {0}});
+                    DRI_Channel* other = created({.id = 1, .side = DRI_RECV, .ranks = {0}});
                     ok(DRI_Channel_connect(channel));
                     ok(DRI_Channel_connect(other));
                     ok(DRI_Channel_get(channel, &buffer));
@@ -1118,19 +1021,12 @@ TEST_P(Dri, sides_that_do_not_fit_are_named_on_both) {
   EXPECT_EQ(fault(2,
                   [] {
                     ok(DRI_Init(nullptr, nullptr));
-                    const int rank = rank_of_world(), one = 1, dims[1] = {4 + rank};
-                    DRI_Global_Data* data = nullptr;
-                    DRI_Group* self = nullptr;
-                    DRI_Partition part = nullptr;
-                    DRI_Distribution* mine = nullptr;
-                    DRI_Bufferset* buffers = nullptr;
-                    DRI_Channel* channel = nullptr;
-                    ok(DRI_Group_create(1, &rank, &self));
-                    ok(DRI_Global_Data_create(1, dims, DRI_INTEGER, &data));
-                    ok(DRI_Partition_whole_create(&part));
-                    ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
-                    ok(DRI_Bufferset_system_create(1, mine, &buffers));
-                    ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(1, mine, buffers, &channel));
+                    const int rank = rank_of_world();
+                    DRI_Channel* channel = created({.id = 1,
+                                                    .side = rank == 0 ? DRI_SEND : DRI_RECV,
+                                                    .ranks = {rank},
+                                                    .extent = 4 + rank,
+                                                    .type = DRI_INTEGER});
                     refused(DRI_Channel_connect(channel), DRI_ERR_MISMATCH, "5");
                     ok(DRI_Channel_destroy(&channel));
                     ok(DRI_Finalize());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/face/dri/state.hpp>
 
 namespace tranship::dri {
@@ -48,7 +49,7 @@ void create_channel(std::string label, DRI_Side side, DRI_Dataspec type,
                     dri_channel** channel) {
   RankState& state = initialised();
   output(channel, "channel");
-  if (distribution->group->token != state.token) refuse(DRI_ERR_HANDLE, "the distribution belongs to another rank");
+  if (distribution->group->token != state.token) refuse_foreign(state, "the distribution", distribution->rank);
   if (distribution->group->rank < 0)
     refuse(DRI_ERR_ARGUMENT, "rank {} is not in the group of the distribution", distribution->rank);
   if (buffers->is_used) refuse(DRI_ERR_ORDER, "the bufferset is that of another channel");
@@ -72,7 +73,7 @@ void create_channel(std::string label, DRI_Side side, DRI_Dataspec type,
 std::shared_ptr<Channel> own_channel(const dri_channel* handle) {
   RankState& state = initialised();
   auto channel = object_of<Channel>(handle);
-  if (channel->rank != &state) refuse(DRI_ERR_HANDLE, "{} belongs to another rank", channel->label);
+  if (channel->rank != &state) refuse_foreign(state, channel->label, channel->distribution->rank);
   return channel;
 }
 std::shared_ptr<Channel> connected(const dri_channel* handle) {
@@ -131,31 +132,37 @@ dri_buffer* give(Channel& channel, const PipeBuffer& got) {
   return handle;
 }
 
+[[noreturn]] void fail_of(const Channel& channel, const Error& error) {
+  throw Error(error.code(), channel.label + ": " + error.message() + (channel.line ? channel.line->rank_key() : ""));
+}
+
 /// What goes wrong in a wait is about this channel.
 template <class F>
 auto of_channel(const Channel& channel, F&& f) {
   try {
     return f();
   } catch (const Error& error) {
-    throw Error(error.code(), channel.label + ": " + error.message());
+    fail_of(channel, error);
   }
 }
 
-/// The same of a wait for a buffer. A receiver whose sender has destroyed its end has come to the end of the stream.
+/// As of_channel, of a wait for a buffer. A receiver whose sender has destroyed its end, and lost no frame, has come to
+/// the end of the stream.
 template <class F>
 auto of_stream(const Channel& channel, F&& f) {
   try {
     return f();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::peer_lost && channel.side == DRI_RECV && channel.end->peer_has_ended())
-      refuse(DRI_ERR_END, "{}: the stream has ended: {}", channel.label, error.message());
-    throw Error(error.code(), channel.label + ": " + error.message());
+      refuse(DRI_ERR_END, "{}: the stream has ended: {}{}", channel.label, error.message(), channel.line->rank_key());
+    fail_of(channel, error);
   }
 }
 
 void check_has_free_buffer(const Channel& channel) {
   const Index held = channel.given - channel.taken_back, count = channel.buffers->buffers.count;
-  if (held == count) refuse(DRI_ERR_ORDER, "all {} buffers of {} are held: put one first", count, channel.label);
+  if (held == count)
+    refuse(DRI_ERR_ORDER, "no buffer of {} is free ({} held of {}): put one first", channel.label, held, count);
 }
 
 std::shared_ptr<BufferObject> held(const dri_buffer* handle) {
@@ -194,14 +201,18 @@ DRI_Viewshape shape_of_view(const BufferObject& buffer, DRI_Dataspec type, int d
   return out;
 }
 
+std::string end_name(const Channel& channel) {
+  return fmt::format("the {} end of {}", channel.side == DRI_SEND ? "sending" : "receiving", channel.label);
+}
+
 void put(Channel& channel, dri_buffer** handle) {
   output(handle, "buffer");
   const auto buffer = held(*handle);
   if (buffer->channel != &channel)
-    refuse(DRI_ERR_MISMATCH, "a buffer of {} is put on {}", buffer->channel->label, channel.label);
+    refuse(DRI_ERR_MISMATCH, "a buffer of {} is put on {}", end_name(*buffer->channel), end_name(channel));
   if (channel.handles[std::size_t(channel.taken_back % Index(channel.handles.size()))] != *handle)
     refuse(DRI_ERR_ORDER, "buffers go back in the order in which they were got: another one of {} is held longer",
-           channel.label);
+           end_name(channel));
   Loans::all().end_of_holder(*buffer);
   for (const auto& [key, attachment] : buffer->attached)
     if (attachment.on_put) attachment.on_put(attachment.value);
@@ -354,7 +365,14 @@ int DRI_Channel_destroy(dri_channel** channel) {
     // The other end of this rank cannot be connected alone any more: it may begin anew.
     for (const auto& other : all)
       if (other->label == object->label && !other->end) other->waits_for_other_end = false;
-    if (object->end) of_channel(*object, [&] { object->end->drain(call_of("DRI_Channel_destroy")); });
+    if (!object->end) return;
+    // The other end of this rank may stay in use. What has gone wrong here is this rank's to know, and no reason for
+    // its peers to wait for one.
+    struct Ended {
+      PipeEnd& end;
+      ~Ended() { end.end(); }
+    } ended{*object->end};
+    of_channel(*object, [&] { object->end->drain(call_of("DRI_Channel_destroy")); });
   });
 }
 
@@ -425,9 +443,8 @@ int DRI_Buffer_multid_get_viewshape(const dri_buffer* buffer, DRI_Dataspec type,
       for (int dim = 0; dim < d.value.dims(); ++dim)
         if (std::find(shown.begin(), shown.end(), dim) == shown.end() && along[std::size_t(dim)] > 1)
           refuse(DRI_ERR_ARGUMENT,
-                 "dimension {} has {} slices and is not shown by a view of {} dimensions: name the slice by its linear "
-                 "number",
-                 dim, along[std::size_t(dim)], dims);
+                 "dimension {} has {} and is not shown by a view of {}: name the slice by its linear number", dim,
+                 counted(along[std::size_t(dim)], "slice"), counted(dims, "dimension"));
       return slice_number(d, along, of_data.data());
     });
   });

@@ -219,7 +219,7 @@ int DRI_Distribution_get_numslices_multid(const struct dri_distribution *distrib
 /* Bytes that a user buffer must have: of split complex types each of its two planes. */
 int DRI_Distribution_get_bufsize(const struct dri_distribution *distribution, size_t *bytes);
 
-enum { DRI_DIMS_MAX = 16 };
+enum { DRI_DIMS_MAX = 8 };
 /* One dimension of a slice. `first` may be negative, and first + length beyond the extent, in overlap. */
 typedef struct {
   int64_t first;  /* global position of the first stored element */
@@ -260,8 +260,8 @@ int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution,
  * several channels in common connect them in the same order. Ranks of neither side take no part. */
 int DRI_Channel_connect(struct dri_channel *channel);
 /* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
- * waits until it is full; DRI_ERR_END where no frame is left and the sending side has destroyed its end. The program may
- * hold as many as there are; DRI_ERR_ORDER when it does. */
+ * waits until it is full; DRI_ERR_END where no frame is left and the sending side has destroyed its end. Frames that this
+ * rank has put on any channel move on meanwhile. The program may hold as many as there are; DRI_ERR_ORDER when it does. */
 int DRI_Channel_get(struct dri_channel *channel, struct dri_buffer **buffer);
 /* Gives back the buffer that is held longest, and sets *buffer to NULL. Of a sending end: launches it. Of a receiving
  * end: it may be overwritten. Never waits. */
@@ -271,7 +271,8 @@ int DRI_Channel_gettest(struct dri_channel *channel, struct dri_buffer **buffer,
 int DRI_Channel_puttest(struct dri_channel *channel, struct dri_buffer **buffer, int *flag);
 /* Of a sending end: waits until all frames that were put have left this rank. */
 int DRI_Channel_flush(struct dri_channel *channel);
-/* Flushes, and ends the channel on this rank. Its views die with it. The handle is gone also where a code is returned. */
+/* Flushes, and ends this side of the channel on this rank, also where a code is returned; then the handle is gone. Its
+ * views die with it. A rank on both sides may destroy its ends in either order. */
 int DRI_Channel_destroy(struct dri_channel **channel);
 
 /* Of a buffer that is held. Its memory: the first plane, and of split complex types the second one, else NULL. */

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/face/dri/state.hpp>
@@ -66,6 +67,12 @@ RankState& initialised() {
   return *state;
 }
 
+void refuse_foreign(const RankState& mine, std::string_view object, Rank owner) {
+  const Rank rank = mine.world->rank();
+  refuse(DRI_ERR_HANDLE, "{} belongs to rank {}{}; this is rank {}", object, owner,
+         owner == rank ? " of an earlier launch" : "", rank);
+}
+
 int code_of(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::invalid_use:
@@ -116,6 +123,7 @@ void create_group(std::vector<Rank> ranks, dri_group** group) {
   const RankState& state = initialised();
   auto out = std::make_shared<Group>();
   out->token = state.token;
+  out->owner = state.world->rank();
   const auto mine = std::find(ranks.begin(), ranks.end(), state.world->rank());
   out->rank = mine == ranks.end() ? -1 : int(mine - ranks.begin());
   out->ranks = std::move(ranks);
@@ -193,7 +201,11 @@ int DRI_Init(int*, char***) {
 int DRI_Finalize(void) {
   return guarded([] {
     RankState& state = initialised();
-    if (!state.channels.empty()) refuse(DRI_ERR_ORDER, "{} channels exist: destroy them first", state.channels.size());
+    if (!state.channels.empty()) {
+      const Index count = Index(state.channels.size());
+      refuse(DRI_ERR_ORDER, "{} {}: destroy {} first", counted(count, "channel"), count == 1 ? "exists" : "exist",
+             count == 1 ? "it" : "them");
+    }
     state.board.reset();
     state.is_finalised = true;
     if (state.scope) state.scope->finish();

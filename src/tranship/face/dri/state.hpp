@@ -54,6 +54,8 @@ struct RankState {
 RankState*& current() noexcept;
 /// Throws `Refusal` before DRI_Init and after DRI_Finalize.
 RankState& initialised();
+/// Refuses what another rank has made, or this one in an earlier launch.
+[[noreturn]] void refuse_foreign(const RankState& mine, std::string_view object, Rank owner);
 
 int code_of(ErrorCode code) noexcept;
 int failed(int code, std::string text) noexcept;
@@ -101,7 +103,8 @@ struct Group {
   static constexpr std::string_view name = "group";
   std::shared_ptr<const int> token;
   std::vector<Rank> ranks;
-  int rank = -1;  // this rank's place
+  Rank owner = -1;
+  int rank = -1;  // the owner's place
 };
 struct OverlapObject {
   static constexpr std::string_view name = "overlap";

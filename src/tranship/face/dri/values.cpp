@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/face/dri/state.hpp>
 
 namespace tranship::dri {
 namespace {
 
+static_assert(DRI_DIMS_MAX == dims_max);
 static_assert(sizeof(int) == 4 && sizeof(short) == 2 && (sizeof(long) == 8 || sizeof(long) == 4));
 constexpr bool long_is_64 = sizeof(long) == 8;
 
@@ -87,7 +89,7 @@ void create_partition(Partition rule, const dri_overlap* left, const dri_overlap
 MemoryLayout memory_of(const Layout* layout, int dims) {
   MemoryLayout out;
   if (layout && layout->ndims >= 0 && layout->ndims != dims)
-    refuse(DRI_ERR_MISMATCH, "the layout has {} dimensions, the data {}", layout->ndims, dims);
+    refuse(DRI_ERR_MISMATCH, "the layout has {}, the data {}", counted(layout->ndims, "dimension"), dims);
   const int* order = layout ? layout->order : nullptr;
   std::vector<bool> named(static_cast<std::size_t>(dims));
   for (int i = dims - 1; i >= 0; --i) {  // ours is slowest first
@@ -170,8 +172,8 @@ std::vector<int> DistributionObject::shown_by_view(int dims) const {
     for (int d = value.dims() - 1; d >= 0 && int(shown.size()) > dims; --d)
       if ((value.extents()[d] == 1) == by_extent && has_single_elements(d)) std::erase(shown, d);
   if (int(shown.size()) > dims)
-    refuse(DRI_ERR_MISMATCH, "a view of {} dimensions was asked for; the slices have {} with more than one element",
-           dims, shown.size());
+    refuse(DRI_ERR_MISMATCH, "a view of {} was asked for; the slices have {} with more than one element",
+           counted(dims, "dimension"), shown.size());
   return shown;
 }
 
@@ -339,7 +341,7 @@ int DRI_Distribution_create(const dri_global_data* data, const dri_group* group,
     output(distribution, "distribution");
     const auto shape = object_of<GlobalData>(data);
     const auto members = object_of<Group>(group);
-    if (members->token != state.token) refuse(DRI_ERR_HANDLE, "the group belongs to another rank");
+    if (members->token != state.token) refuse_foreign(state, "the group", members->owner);
     output(processes, "processes");
     output(partitions, "partitions");
     const std::shared_ptr<Layout> memory = layout ? object_of<Layout>(layout) : nullptr;
@@ -354,8 +356,8 @@ int DRI_Distribution_create(const dri_global_data* data, const dri_group* group,
       rules.push_back(object_of<PartitionObject>(partitions[d])->rule);
     }
     if (product != Index(members->ranks.size()))
-      refuse(DRI_ERR_MISMATCH, "{} processes along all dimensions, {} ranks in the group", product,
-             members->ranks.size());
+      refuse(DRI_ERR_MISMATCH, "the product of the processes along all dimensions is {}, and the group has {}", product,
+             counted(Index(members->ranks.size()), "rank"));
     auto out = std::make_shared<DistributionObject>(
         DistributionObject{*shape, members,
                            Distribution(shape->extents, Grid(grid, {.ranks = members->ranks}), std::move(rules),
@@ -411,7 +413,9 @@ int DRI_Distribution_get_viewshapes(const dri_distribution* distribution, int di
     check_range("the number of dimensions of a view", dims, 1, 3);
     const std::vector<int> shown = object->shown_by_view(dims);
     const Index slices = object->value.slice_count(object->rank);
-    if (count < slices) refuse(DRI_ERR_ARGUMENT, "there is room for {} shapes; the rank has {} slices", count, slices);
+    if (count < slices)
+      refuse(DRI_ERR_ARGUMENT, "there is room for {}; the rank has {}", counted(count, "shape"),
+             counted(slices, "slice"));
     if (slices > 0) output(shapes, "shapes");
     for (Index number = 0; number < slices; ++number) shapes[number] = object->viewshape(shown, int(number));
   });
