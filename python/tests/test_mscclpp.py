@@ -553,7 +553,7 @@ def test_channels_belong_to_the_program_that_they_were_made_in():
                     operation()
         ranks[0].copy(ranks[0].get_output_buffer()[:], ranks[0].get_input_buffer()[:], tb=0)  # a rank is a number
         for use in (ranks[1].get_input_buffer, ranks[1].get_output_buffer, lambda: ranks[1].barrier([0, 1])):
-            with pytest.raises(RuntimeError, match='rank 1 is out of bounds: the program "b" has 1 ranks'):
+            with pytest.raises(RuntimeError, match='rank 1 is out of bounds: the program "b" has 1 rank'):
                 use()
     for of_kind in operations.values():
         for operation in of_kind:

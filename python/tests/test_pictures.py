@@ -123,7 +123,7 @@ def test_plans_that_do_not_belong_together_are_refused():
         ts.Plans([plan, plan])
     with pytest.raises(ts.InvalidUse, match="not of a ArraySpec"):
         ts.Plans([spec])
-    with pytest.raises(ts.InvalidUse, match="not a halo"):
+    with pytest.raises(ts.InvalidUse, match="not of a halo"):
         ts.Plans([plan, ts.plan_redistribution(spec, spec, 1)])
 
 

@@ -149,7 +149,7 @@ TEST(Array, RefusesWhatDoesNotFit) {
     EXPECT_NE(refused(wrong).find("mismatch: a view of f32 for an array of f64"), std::string::npos);
     wrong = view;
     wrong.strides = {3};
-    EXPECT_NE(refused(wrong).find("2 extents and 1 strides"), std::string::npos);
+    EXPECT_NE(refused(wrong).find("2 extents and 1 stride"), std::string::npos);
     wrong = view;
     wrong.data = nullptr;
     EXPECT_NE(refused(wrong).find("12 elements without memory"), std::string::npos);

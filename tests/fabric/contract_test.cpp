@@ -581,8 +581,10 @@ TEST_P(Contract, the_smaller_size_wins_or_is_refused) {
     require(back[3] == 4 && back[4] == -1, "four into six");
 
     Context strict(world, {.sizes = SizeRule::equal});
-    require_says(error_of_rank([&] { strict.put(target, six, 0); }), ErrorCode::invalid_use, {"has 4 elements", "6"});
-    require_says(error_of_rank([&] { strict.get(back, target, 0); }), ErrorCode::invalid_use, {"has 4 elements", "6"});
+    require_says(error_of_rank([&] { strict.put(target, six, 0); }), ErrorCode::invalid_use,
+                 {"4 symmetric elements and 6 on the other side"});
+    require_says(error_of_rank([&] { strict.get(back, target, 0); }), ErrorCode::invalid_use,
+                 {"4 symmetric elements and 6 on the other side"});
     world.barrier();  // the one before has looked at what it has
     strict.put(target, std::span(six).first(4), next_of(world));
     world.barrier();

@@ -795,8 +795,8 @@ const Difference team_differences[] = {
     {"many_bytes", gather<10000>, gather<12>, "all_gather of 10000 bytes", "all_gather of 12 bytes"},
     {"root", broadcast<0>, broadcast<1>, "broadcast of 4 bytes from 0", "broadcast of 4 bytes from 1"},
     {"members", [](Team& team) { team.split_strided({.count = 1}); },
-     [](Team& team) { team.split_strided({.first = 1, .count = 1}); }, "split of 1 members from 0, 1 apart",
-     "split of 1 members from 1, 1 apart"},
+     [](Team& team) { team.split_strided({.first = 1, .count = 1}); }, "split of 1 member from 0, 1 apart",
+     "split of 1 member from 1, 1 apart"},
     {"rows", [](Team& team) { team.split_2d(2); }, [](Team& team) { team.split_2d(1); }, "split in rows of 2",
      "split in rows of 1"},
 };

@@ -255,7 +255,7 @@ struct BadDistribution {
 TEST(Distribution, RefusesWhatDoesNotFit) {
   const BadDistribution cases[] = {
       {{}, Grid(), {}, {}, ErrorCode::invalid_use, "an array needs 1 to 8 dimensions, has 0"},
-      {{8}, grid(2, 2), {block()}, {}, ErrorCode::invalid_use, "the array has 1 dimensions, its grid 2"},
+      {{8}, grid(2, 2), {block()}, {}, ErrorCode::invalid_use, "the array has 1 dimension, its grid 2"},
       {{8, 8}, grid(2, 2), {block()}, {}, ErrorCode::invalid_use, "the array has 2 dimensions, 1 are partitioned"},
       {{8, -8}, grid(2, 2), {block(), block()}, {}, ErrorCode::invalid_use, "extent -8 of dimension 1 is negative"},
       {{Index(1) << 32, Index(1) << 31},
@@ -281,7 +281,7 @@ TEST(Distribution, RefusesWhatDoesNotFit) {
        {block(), block()},
        {.order = {0}},
        ErrorCode::invalid_use,
-       "memory order has 1 entries for 2 dimensions"},
+       "memory order has 1 entry for 2 dimensions"},
       {{8, 8},
        grid(2, 2),
        {block(), block()},
@@ -416,7 +416,7 @@ TEST(IndexedDistribution, RefusesListsThatMakeNoSense) {
   EXPECT_EQ(message({4}, 2, grid(1), {{{0}, {}}}), "2 indexed dimensions of an array of 1");
   EXPECT_EQ(message({4}, 0, grid(1), {{{0}, {}}}), "0 indexed dimensions of an array of 1");
   EXPECT_EQ(message({4}, 1, grid(1, 1), {{{0}, {}}}),
-            "an indexed distribution needs a grid of 1 dimension without replicas, has 2 and 1 replicas");
+            "an indexed distribution needs a grid of 1 dimension without replicas, has 2 and 1 replica");
   EXPECT_EQ(message({4}, 1, Grid({1}, {.replicas = 2}), {{{0}, {}}, {{1}, {}}}),
             "an indexed distribution needs a grid of 1 dimension without replicas, has 1 and 2 replicas");
   EXPECT_EQ(message({4}, 1, grid(1), {{{4}, {}}}), "part 0 owns id 4, ids go from 0 to 3");

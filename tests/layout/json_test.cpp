@@ -124,7 +124,7 @@ TEST(LayoutJson, ErrorsNameTheKey) {
       {R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block","overlap":{"left":1}}]})",
        ErrorCode::bad_text, "partitions[0].overlap.right is missing"},
       {R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"},{"kind":"whole"}]})",
-       ErrorCode::invalid_use, "the array has 1 dimensions, 2 are partitioned"},
+       ErrorCode::invalid_use, "the array has 1 dimension, 2 are partitioned"},
       {R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}],"memory":{"align":0}})",
        ErrorCode::invalid_use, "memory: memory alignment of 0 elements is below 1"},
       {R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}],"memory":{"split":true}})",

@@ -172,7 +172,7 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8] 4", ErrorCode::bad_text, "column 8: found '4'; expected '@' and the grid"},
       {"f64[8] @ : whole", ErrorCode::bad_text, "column 10: found ':'; expected a number of 0 or more"},
       {"f64[8] @ 0 : whole", ErrorCode::invalid_use, "column 10: grid extent 0 of dimension 0 is below 1"},
-      {"f64[8] @ 2x2 : whole", ErrorCode::invalid_use, "column 10: the array has 1 dimensions, its grid 2"},
+      {"f64[8] @ 2x2 : whole", ErrorCode::invalid_use, "column 10: the array has 1 dimension, its grid 2"},
       {"f64[8,8] @ 2 : whole", ErrorCode::invalid_use, "column 12: the array has 2 dimensions, its grid 1"},
       {"f64[8] @ 2*0 : whole", ErrorCode::invalid_use, "column 12: 0 replicas; at least 1 is needed"},
       {"f64[8] @ 3000000000 : block", ErrorCode::overflow,
@@ -210,7 +210,7 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8] @ 2 : irregular(1,5,8)", ErrorCode::invalid_use,
        "column 24: irregular bounds go from 1 to 8, must go from 0 to 8"},
       {"f64[8] @ 1 : irregular(0,5,8)", ErrorCode::invalid_use,
-       "column 28: irregular partition into 1 parts needs 2 bounds, has 3"},
+       "column 28: irregular partition into 1 part needs 2 bounds, has 3"},
       {"f64[8,8] @ 2x0 : block, whole", ErrorCode::invalid_use, "column 14: grid extent 0 of dimension 1 is below 1"},
       {"f64[8,8] @ 2x2 : block, cyclic(5)+mod(2)", ErrorCode::invalid_use,
        "column 32: cyclic block of 5 cells is not a multiple of modulo 2"},
@@ -234,7 +234,7 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8,8] @ 4x1 : block", ErrorCode::bad_text,
        "column 23: found the end; expected ',' and the partition of dimension 1 of 2"},
       {"f64[8] @ 4 : block, whole", ErrorCode::bad_text,
-       "column 19: found ','; expected '|' or the end: 1 dimensions have their partitions"},
+       "column 19: found ','; expected '|' or the end after the partition of 1 dimension"},
       {"f64[8] @ 4 : block split", ErrorCode::bad_text, "column 20: found 'split'; expected '+', ',', '|' or the end"},
       {"f64[8] @ 4 : block |", ErrorCode::bad_text,
        "column 21: found the end; expected order, strides, spacing, align, offset or split"},
@@ -243,7 +243,7 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8] @ 4 : block | offset(1) align(0)", ErrorCode::invalid_use,
        "column 38: memory alignment of 0 elements is below 1"},
       {"f64[8,8] @ 4x1 : block, whole | offset(1) order(0)", ErrorCode::invalid_use,
-       "column 49: memory order has 1 entries for 2 dimensions"},
+       "column 49: memory order has 1 entry for 2 dimensions"},
       {"f64[8,8] @ 4x1 : block, whole | strides(9,1) align(2)", ErrorCode::invalid_use,
        "column 46: explicit strides [9, 1] leave no room for order, spacing or align"},
       {"f64[8] @ 4 : block\x01", ErrorCode::bad_text, "column 19: found byte 0x01; expected '+', ',', '|' or the end"},
@@ -292,7 +292,7 @@ TEST(LayoutText, ErrorsOfAPlacementPointAtTheColumn) {
   EXPECT_EQ(grid("@ 4 : block   x"), always);
   EXPECT_EQ(grid("f64[8] @ 4 : block"), "column 1: found 'f64'; expected '@' and the grid");
   EXPECT_EQ(grid("@ 4 : block, whole"),
-            "column 12: found ','; expected '|' or the end: 1 dimensions have their partitions");
+            "column 12: found ','; expected '|' or the end after the partition of 1 dimension");
   EXPECT_EQ(placed("@ 4 : block", ElementType::f64, {8, 8}), "column 3: the array has 2 dimensions, its grid 1");
   EXPECT_EQ(placed("@ 4 : block", ElementType::f64, {}), "column 3: the array has 0 dimensions, its grid 1");
   const char* const bounds = "@ 4x1 : block, irregular(0,9)";

@@ -369,7 +369,7 @@ TEST(Tiling, MisuseIsRefused) {
   expect_error(bad, "at least 1 tile, has 0", make({}, {}));
   expect_error(bad, "1 to 3 dimensions, not 4", make({{1, 1, 1, 1}}, {}));
   expect_error(bad, "1 to 3 dimensions, not 0", make({Indices{}}, {}));
-  expect_error(bad, "tile 1 has 1 dimensions, tile 0 has 2", make({{2, 2}, {2}}, {}));
+  expect_error(bad, "tile 1 has 1 dimension, tile 0 has 2", make({{2, 2}, {2}}, {}));
   expect_error(bad, "extents 2, 0", make({{2, 0}}, {}));
   expect_error(bad, "edge joins 12 cells to 10", make({{12, 5}, {10, 5}}, {{.from = {0, 1, high}, .to = {1, 1, low}}}));
   expect_error(bad, "edge joins 12 cells to 5", make({{12, 5}}, {{.from = {0, 1, high}, .to = {0, 0, low}}}));
@@ -394,7 +394,7 @@ TEST(Tiling, MisuseIsRefused) {
   expect_error(bad, "3 margins for 2", [&] { cube.images(0, {0, 0, 0}, {0, 0}); });
   expect_error(bad, "tile 6 does not exist", [&] { cube.images(6, {0, 0}, {0, 0}); });
   expect_error(bad, "tile -1 does not exist", [&] { cube.neighbor(-1, 0, low); });
-  expect_error(bad, "1 coordinates for 2", [&] { cube.locate(0, {0}); });
+  expect_error(bad, "1 coordinate for 2", [&] { cube.locate(0, {0}); });
   expect_error(bad, "the map has 3", [&] { clockwise_rotations(IndexMap::identity(3)); });
 }
 

@@ -213,7 +213,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.slots[0].type = p.slots[1].type = ElementType::bool8;
          p.receives[0].map = G::negate;
        }},
-      {"receives[0]: 1 tables for a source of 2 dimensions", [](TransferPlan& p) { p.receives[0].axes.pop_back(); }},
+      {"receives[0]: 1 table for a source of 2 dimensions", [](TransferPlan& p) { p.receives[0].axes.pop_back(); }},
       {"receives[0]: source dimensions [0, 0] are not a permutation of 0 to 1",
        [](TransferPlan& p) {
          p.receives[0].source_dims = {0, 0};
@@ -243,9 +243,9 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
       {"receives[0]: peer coordinate -5 of table 1 is below 0",
        [](TransferPlan& p) { p.receives[0].axes[1][0].peer = -5; }},
       {"receives[0].axes[0][1]: gives 0 runs", [](TransferPlan& p) { p.receives[0].axes[0][1].runs.clear(); }},
-      {"receives[0].axes[0][0].runs[0]: 1 stretches of 0 cells",
+      {"receives[0].axes[0][0].runs[0]: 1 stretch of 0 cells",
        [](TransferPlan& p) { p.receives[0].axes[0][0].runs[0] = {.length = 0}; }},
-      {"receives[0].axes[0][0].runs[0]: -7 stretches of 1 cells",
+      {"receives[0].axes[0][0].runs[0]: -7 stretches of 1 cell",
        [](TransferPlan& p) { p.receives[0].axes[0][0].runs[0] = {.length = 1, .count = -7}; }},
       {"receives[0].axes[0][0].runs[0]: step 2 is not -1, 0 or 1",
        [](TransferPlan& p) { p.receives[0].axes[0][0].runs[0].target_step = 2; }},
@@ -280,8 +280,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.fills_after[0].combine = Combine::maximum;
        }},
       {"fills_after[0]: names slot 9 of 2", [](TransferPlan& p) { p.fills_after[0].slot = 9; }},
-      {"fills_after[0]: 1 tables for a slot of 2 dimensions",
-       [](TransferPlan& p) { p.fills_after[0].axes.pop_back(); }},
+      {"fills_after[0]: 1 table for a slot of 2 dimensions", [](TransferPlan& p) { p.fills_after[0].axes.pop_back(); }},
       {"fills_after[0].axes[0][0]: target cells",
        [](TransferPlan& p) { p.fills_after[0].axes[0][0].target = INT64_MAX; }},
       {"fills_after[0].axes[0][0]: source cells",

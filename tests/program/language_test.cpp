@@ -388,7 +388,7 @@ TEST(Language, refuses_what_no_program_can_have) {
   expect_refused([&] { CollectiveProgram("x", all_reduce(2), {.instances = 0}); }, "0 instances");
   expect_refused([&] { all_reduce(0); }, "0 ranks");
   expect_refused([&] { all_reduce(2, {.chunk_factor = 0}); }, "factor of 0");
-  expect_refused([&] { CollectiveProgram("x", custom({1, 1}, {1})); }, "2 inputs and 1 outputs");
+  expect_refused([&] { CollectiveProgram("x", custom({1, 1}, {1})); }, "2 inputs and 1 output");
   EXPECT_TRUE(program.lower().ranks[0].blocks.empty()) << "something that was refused was added";
 }
 

@@ -112,7 +112,7 @@ TEST(MessagesSvg, RefusesPlansThatDoNotBelongTogether) {
   EXPECT_EQ(refused(plans), "plans of one exchange are needed: two of 3 are of rank 0");
   plans[2].rank = 2;
   plans[2].kind = PlanKind::redistribution;
-  EXPECT_EQ(refused(plans), "plans of one exchange are needed: that of rank 2 is of a redistribution, not a halo");
+  EXPECT_EQ(refused(plans), "plans of one exchange are needed: that of rank 2 is of a redistribution, not of a halo");
 }
 
 }  // namespace

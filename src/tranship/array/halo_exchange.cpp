@@ -5,6 +5,7 @@
 #include <tranship/array/adjoint.hpp>
 #include <tranship/array/array_plan.hpp>
 #include <tranship/array/located.hpp>
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/stored_overlap.hpp>
 #include <tranship/plan/joined.hpp>
@@ -95,7 +96,8 @@ ArrayPlan plan_of(const std::vector<HaloField>& fields, Direction direction) {
 
 std::vector<HaloField> fields_of(const std::vector<ArrayRef>& arrays, const HaloOptions& halo) {
   if (!halo.cells.empty() && halo.cells.size() != arrays.size())
-    throw_error(ErrorCode::invalid_use, "cells of {} arrays for the halo of {}", halo.cells.size(), arrays.size());
+    throw_error(ErrorCode::invalid_use, "cells of {} for the halo of {}", amount(halo.cells.size(), "array"),
+                arrays.size());
   std::vector<HaloField> out;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     out.push_back({arrays[i], halo});

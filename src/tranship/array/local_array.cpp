@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <tranship/array/ghosts/coherence.hpp>
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -50,8 +51,8 @@ World& common_world(std::span<const ArrayRef> arrays) {
       throw_error(ErrorCode::invalid_use, "array {} of {} has not been made by allocate_array or wrap_array", i,
                   arrays.size());
     if (arrays[i].world != arrays[0].world)
-      throw_error(ErrorCode::invalid_use, "the arrays belong to two worlds, of {} and {} ranks",
-                  arrays[0].world->size(), arrays[i].world->size());
+      throw_error(ErrorCode::invalid_use, "the arrays belong to two worlds, of {} and {}", arrays[0].world->size(),
+                  amount(arrays[i].world->size(), "rank"));
   }
   return *arrays[0].world;
 }
@@ -120,8 +121,8 @@ ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary, c
   check_world(world, spec);
   const Storage storage = spec.distribution.storage(world.rank());
   if (storage.elements > 0 && !data)
-    throw_error(ErrorCode::invalid_use, "rank {} wraps no memory for a part of {} elements", world.rank(),
-                storage.elements);
+    throw_error(ErrorCode::invalid_use, "rank {} wraps no memory for a part of {}", world.rank(),
+                amount(storage.elements, "element"));
   if (storage.elements > 0 && is_split(spec) && !imaginary)
     throw_error(ErrorCode::invalid_use, "rank {} wraps 1 plane for a part of split complex numbers, which needs 2",
                 world.rank());
@@ -139,8 +140,8 @@ ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view, const
     throw_error(ErrorCode::mismatch, "a view of {} for an array of {} (rank {})", name_of(view.type),
                 name_of(spec.type), world.rank());
   if (view.strides.size() != view.extents.size())
-    throw_error(ErrorCode::invalid_use, "a view of {} extents and {} strides (rank {})", view.extents.size(),
-                view.strides.size(), world.rank());
+    throw_error(ErrorCode::invalid_use, "a view of {} and {} (rank {})", amount(view.extents.size(), "extent"),
+                amount(view.strides.size(), "stride"), world.rank());
   if (view.imaginary && !is_complex(view.type))
     throw_error(ErrorCode::invalid_use, "a view of {} with an imaginary plane (rank {})", name_of(view.type),
                 world.rank());
@@ -149,8 +150,8 @@ ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view, const
                 "a view of memory of {}: arrays lie on the host, and leases bring them to devices (rank {})",
                 to_string(view.device), world.rank());
   if (!view.data && checked_product(view.extents) > 0)
-    throw_error(ErrorCode::invalid_use, "a view of {} elements without memory (rank {})", checked_product(view.extents),
-                world.rank());
+    throw_error(ErrorCode::invalid_use, "a view of {} without memory (rank {})",
+                amount(checked_product(view.extents), "element"), world.rank());
   return array_of(world, std::move(spec), view, nullptr, options);
 }
 

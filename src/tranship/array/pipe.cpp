@@ -66,17 +66,17 @@ std::vector<Terms> agreed(World& world, CallSite where, F&& f) {
 void check_side(const char* side, const World& world, const ArraySpec& spec, const PipeBuffers& buffers) {
   if (spec.distribution.grid().world_size_min() > world.size())
     throw_error(ErrorCode::invalid_use, "the grid of the {} needs {}, the world has {}", side,
-                counted(spec.distribution.grid().world_size_min(), "rank"), world.size());
+                amount(spec.distribution.grid().world_size_min(), "rank"), world.size());
   if (!spec.distribution.grid().place_of(world.rank())) return;
   if (buffers.count < 1 || buffers.count > buffers_max)
-    throw_error(ErrorCode::invalid_use, "{} of the {}; 1 to {} are possible", counted(buffers.count, "buffer"), side,
+    throw_error(ErrorCode::invalid_use, "{} of the {}; 1 to {} are possible", amount(buffers.count, "buffer"), side,
                 buffers_max);
   if (!buffers.memory.empty() && !buffers.arrays.empty())
     throw_error(ErrorCode::invalid_use, "both memory and arrays for the buffers of the {}", side);
   for (const std::size_t given : {buffers.memory.size(), buffers.arrays.size()})
     if (given != 0 && Index(given) != buffers.count)
-      throw_error(ErrorCode::invalid_use, "memory for {} of the {}, which has {}", counted(Index(given), "buffer"),
-                  side, buffers.count);
+      throw_error(ErrorCode::invalid_use, "memory for {} of the {}, which has {}", amount(given, "buffer"), side,
+                  buffers.count);
   for (const ArrayRef& array : buffers.arrays) {
     if (array.world != &world)
       throw_error(ErrorCode::invalid_use, "an array of the {} is one of another world (rank {})", side, world.rank());
@@ -116,7 +116,7 @@ Index common_count(const char* side, const std::vector<Terms>& terms, Index Term
   for (std::size_t r = 0; r < terms.size(); ++r)
     if (has(terms[r]) && terms[r].*count != (*first).*count)
       throw_error(ErrorCode::mismatch, "rank {} has {} of the {}, rank {} has {}", first - terms.begin(),
-                  counted((*first).*count, "buffer"), side, r, terms[r].*count);
+                  amount((*first).*count, "buffer"), side, r, terms[r].*count);
   return (*first).*count;
 }
 
@@ -273,7 +273,7 @@ struct PipeEnd::State {
     if (!put.has_ended()) return false;
     if (put.has_failed()) pipe.world.check_failed();
     Error error = make_error(ErrorCode::peer_lost, "rank {} has left '{}' after {} (rank {})", pipe.counted_sender,
-                             pipe.name, counted(put.count(), "frame"), pipe.world.rank());
+                             pipe.name, amount(put.count(), "frame"), pipe.world.rank());
     error.rank = pipe.world.rank();
     error.peer = pipe.counted_sender;
     counted_has_ended = !put.has_failed();
@@ -399,7 +399,7 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
                       side);
       if (count > exchanges_max)
         throw_error(ErrorCode::invalid_use, "{} of the source and {} of the target meet in {}; at most {} are possible",
-                    counted(from, "buffer"), to, counted(count, "pair"), exchanges_max);
+                    amount(from, "buffer"), to, amount(count, "pair"), exchanges_max);
       plan = plan_redistribution(*s.source, *s.target, world.rank());
       s.from = buffers_of(world, *s.source, options.from, from, options.name + " source");
       s.to = buffers_of(world, *s.target, options.to, to, options.name + " target");
@@ -448,14 +448,14 @@ bool Pipe::receives() const noexcept {
 PipeEnd& Pipe::sender(CallSite where) {
   if (!sends())
     throw_error(ErrorCode::invalid_use, "rank {} does not send in '{}': it is not in the source, which has {} ({})",
-                state_->world.rank(), state_->name, counted(source().distribution.grid().size(), "rank"),
+                state_->world.rank(), state_->name, amount(source().distribution.grid().size(), "rank"),
                 short_name(where));
   return *state_->sender;
 }
 PipeEnd& Pipe::receiver(CallSite where) {
   if (!receives())
     throw_error(ErrorCode::invalid_use, "rank {} does not receive in '{}': it is not in the target, which has {} ({})",
-                state_->world.rank(), state_->name, counted(target().distribution.grid().size(), "rank"),
+                state_->world.rank(), state_->name, amount(target().distribution.grid().size(), "rank"),
                 short_name(where));
   return *state_->receiver;
 }

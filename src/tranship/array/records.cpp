@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/inner_dimension.hpp>
 
@@ -22,8 +23,8 @@ ElementType RecordSize::unit() const noexcept {
 
 ArraySpec spec_of_records(const Distribution& d, RecordSize size) {
   if (d.dims() == dims_max)
-    throw_error(ErrorCode::unsupported, "an array of {} dimensions of elements that are moved as bytes: at most {}",
-                d.dims(), dims_max - 1);
+    throw_error(ErrorCode::unsupported, "an array of {} of elements that are moved as bytes: at most {}",
+                amount(d.dims(), "dimension"), dims_max - 1);
   const MemoryLayout& memory = d.memory();
   if (memory.align != 1)
     throw_error(ErrorCode::unsupported, "a memory layout with align {} of elements that are moved as bytes",

@@ -26,6 +26,10 @@ std::string plural(Index count, std::string_view one, std::string_view several) 
   return several.empty() ? fmt::format("{}s", one) : std::string(several);
 }
 
+std::string amount(Index count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", count, plural(count, one, several));
+}
+
 std::string counted(Index count, std::string_view one, std::string_view several) {
   return fmt::format("{} {}", grouped(count), plural(count, one, several));
 }

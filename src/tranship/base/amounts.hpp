@@ -14,6 +14,8 @@ std::string grouped(Index value);
 std::string human_bytes(Index bytes);
 /// "part" of 1, "parts" of others. The plural takes an s unless another one is given.
 std::string plural(Index count, std::string_view one, std::string_view several = {});
+/// "1 part", "2000 parts": for errors, whose numbers are digits alone.
+std::string amount(Index count, std::string_view one, std::string_view several = {});
 /// "1 part", "2,000 parts"
 std::string counted(Index count, std::string_view one, std::string_view several = {});
 /// "an allreduce", "a reducescatter": by the letter with which it begins.

@@ -1,5 +1,6 @@
 #include "tranship/base/index_map.hpp"
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -8,12 +9,13 @@ IndexMap::IndexMap(const Indices& image_dims, const Indices& signs, const Indice
     : image_dims_(image_dims), signs_(signs), offsets_(offsets_doubled) {
   const int dims = image_dims.size();
   if (signs.size() != dims || offsets_doubled.size() != dims)
-    throw_error(ErrorCode::invalid_use, "an index map of {} dimensions has {} signs and {} offsets", dims, signs.size(),
-                offsets_doubled.size());
+    throw_error(ErrorCode::invalid_use, "an index map of {} has {} signs and {}", amount(dims, "dimension"),
+                signs.size(), amount(offsets_doubled.size(), "offset"));
   unsigned seen = 0;
   for (int d = 0; d < dims; ++d) {
     if (image_dims[d] < 0 || image_dims[d] >= dims || (seen >> image_dims[d] & 1))
-      throw_error(ErrorCode::invalid_use, "[{}] is not a permutation of {} dimensions", to_string(image_dims), dims);
+      throw_error(ErrorCode::invalid_use, "[{}] is not a permutation of {}", to_string(image_dims),
+                  amount(dims, "dimension"));
     seen |= 1u << image_dims[d];
     if (signs[d] != 1 && signs[d] != -1)
       throw_error(ErrorCode::invalid_use, "sign {} of dimension {} is neither 1 nor -1", signs[d], d);

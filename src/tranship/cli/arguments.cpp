@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/cli/console.hpp>
@@ -101,7 +102,8 @@ Indices numbers_argument(const std::string& name, const std::string& argument, i
   }
   if (out.size() == 1) return Indices::filled(dims, out[0]);
   if (out.size() != dims)
-    throw UsageError{fmt::format("{}: {} numbers, and the array has {}", name, out.size(), counted(dims, "dimension"))};
+    throw UsageError{
+        fmt::format("{}: {}, and the array has {}", name, amount(out.size(), "number"), counted(dims, "dimension"))};
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
@@ -197,7 +198,7 @@ void run_live(const Raster& raster) {
   const WorldSummary turn = summarise_redistribution(from, to);
   const WorldSummary halo = summarise_halo({&to, 1}, {.stencil = {.kind = StencilKind::star}});
 
-  print_heading(fmt::format("Live: {} ranks, threads of this process", live_ranks));
+  print_heading(fmt::format("Live: {}, threads of this process", amount(live_ranks, "rank")));
   Timing timing;
   const Raster together = shade_together(raster, bands, tiles, timing);
   say(fmt::format("  {}\n    to {}\n    {} between ranks, {}, in {}\n\n", to_text(from), to_text(to),
@@ -209,7 +210,7 @@ void run_live(const Raster& raster) {
 
   const Raster alone = shaded_alone(raster, smoothing_steps);
   if (std::memcmp(together.heights.data(), alone.heights.data(), alone.heights.size() * sizeof(float)) != 0)
-    throw_error(ErrorCode::internal, "{} ranks computed something else than one alone", live_ranks);
+    throw_error(ErrorCode::internal, "{} computed something else than one alone", amount(live_ranks, "rank"));
   say(fmt::format("  then its relief in light from the north-west: all {} cells equal what one rank alone computes\n\n",
                   grouped(static_cast<Index>(alone.heights.size()))));
   say(relief_text(together, relief_columns, 2));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
@@ -164,8 +165,8 @@ Json rank_json(const ArraySpec& spec, Rank rank) {
 std::string json_text(const Subject& subject, const LayoutOptions& options) {
   const Distribution& d = subject.spec.distribution;
   if (!options.rank && d.grid().size() > json_ranks_max)
-    throw_error(ErrorCode::unsupported, "{} ranks are too many to list, {} are not: name one with --rank",
-                d.grid().size(), json_ranks_max);
+    throw_error(ErrorCode::unsupported, "{} are too many to list, {} are not: name one with --rank",
+                amount(d.grid().size(), "rank"), json_ranks_max);
   Json out = {{"layout", json_of(subject.spec)},       {"text", to_text(subject.spec)},
               {"cells", checked_product(d.extents())}, {"element_bytes", size_bytes(subject.spec.type)},
               {"rank_count", d.grid().size()},         {"ranks", Json::array()}};

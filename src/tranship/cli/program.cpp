@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
@@ -160,8 +161,8 @@ void report(const Program& program, const RunOptions& options, const ProgramTria
   out += result.compared > 0 ? fmt::format("right: {} compared on rank 0\n", counted(result.compared, "element"))
                              : "no result to compare: nothing is known of this collective\n";
   if (options.ranks_as != "sim")
-    out += fmt::format("median of {} launches: {}, {:.2f} GB/s of input\n", trial.launches, human_duration(median_ns),
-                       static_cast<double>(bytes) / static_cast<double>(median_ns));
+    out += fmt::format("median of {}: {}, {:.2f} GB/s of input\n", amount(trial.launches, "launch", "launches"),
+                       human_duration(median_ns), static_cast<double>(bytes) / static_cast<double>(median_ns));
   print(out);
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
@@ -56,8 +57,8 @@ Program program_of(const ProgramArgument& argument) {
   }
   Program program = read_argument("PLAN", argument.name, read_program);
   if (argument.ranks && *argument.ranks != static_cast<int>(program.ranks.size()))
-    throw UsageError{fmt::format("--ranks: the plan is for {} ranks, not for {}; write a plan for {}",
-                                 program.ranks.size(), *argument.ranks, *argument.ranks)};
+    throw UsageError{fmt::format("--ranks: the plan is for {}, not for {}; write a plan for {}",
+                                 amount(program.ranks.size(), "rank"), *argument.ranks, *argument.ranks)};
   if (argument.ranks_per_node) throw UsageError{"--ranks-per-node: a plan says itself which ranks share memory"};
   return program;
 }

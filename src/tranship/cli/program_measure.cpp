@@ -106,9 +106,8 @@ void measure(const MeasureOptions& options) {
       needed > available)
     throw_error(
         ErrorCode::no_memory,
-        "{} ranks with inputs of up to {} take about {} of memory, {} are available: --ranks and --bytes-max make "
-        "it less",
-        ranks, human_bytes(options.bytes_max), human_bytes(needed), human_bytes(available));
+        "{} with inputs of up to {} take about {} of memory, {} are available: --ranks and --bytes-max make it less",
+        amount(ranks, "rank"), human_bytes(options.bytes_max), human_bytes(needed), human_bytes(available));
   const auto start = [&](int count, auto&& body) {
     options.ranks_as == "processes" ? launch_processes(count, body) : launch(count, body);
   };
@@ -126,8 +125,8 @@ void measure(const MeasureOptions& options) {
       machine.core_switch_ns = core_switch_ns;
       report(options, machine, ranks);
       if (measured.unusual > 0)
-        print_note(fmt::format("{} of {} programs were timed only while cores were nearer or farther than usual\n",
-                               measured.unusual, measured.timed));
+        print_note(fmt::format("{} of {} were timed only while cores were nearer or farther than usual\n",
+                               measured.unusual, amount(measured.timed, "program")));
       if (options.check) print_report(checks_text(measured.checks));
     }
     world.barrier();

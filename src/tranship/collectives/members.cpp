@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/world.hpp>
@@ -17,7 +18,7 @@ constexpr std::size_t block_bytes = 16384;
 
 std::size_t bytes_of(const SymmetricSpan& span, Rank rank, CallSite where) {
   if (span.count < 0)
-    throw_error(ErrorCode::invalid_use, "{} elements: needs 0 or more (rank {}, {})", span.count, rank,
+    throw_error(ErrorCode::invalid_use, "{}: needs 0 or more (rank {}, {})", amount(span.count, "element"), rank,
                 short_name(where));
   return static_cast<std::size_t>(checked_multiply(span.count, size_bytes(span.type)));
 }
@@ -73,10 +74,9 @@ void MemberCall::require_parts(int target_parts, int source_parts) const {
       of(target_bytes_, target_parts) == of(source_bytes_, source_parts))
     return;
   const auto elements = [&](std::size_t bytes) { return bytes / std::size_t(width_); };
-  throw_error(ErrorCode::invalid_use,
-              "{}: a target of {} elements in {} parts and a source of {} in {} do not fit (rank {}, {})",
-              name_of(call_.kind), elements(target_bytes_), target_parts, elements(source_bytes_), source_parts,
-              team_.world().rank(), short_name(where_));
+  throw_error(ErrorCode::invalid_use, "{}: a target of {} in {} and a source of {} in {} do not fit (rank {}, {})",
+              name_of(call_.kind), amount(elements(target_bytes_), "element"), amount(target_parts, "part"),
+              elements(source_bytes_), source_parts, team_.world().rank(), short_name(where_));
 }
 
 void MemberCall::check_apart(bool may_be_same, std::size_t at_target, std::size_t at_source) const {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
@@ -298,7 +299,7 @@ class WorldCollectives::State {
     const auto at = programs_.find(key);
     if (at != programs_.end()) return *at->second;
     if (programs_.size() >= programs_max) programs_.clear();
-    const std::string name = fmt::format("{} of {} ranks, root {}", algorithm, world_.size(), root);
+    const std::string name = fmt::format("{} of {}, root {}", algorithm, amount(world_.size(), "rank"), root);
     const auto make = [&] { return make_program(algorithm, {.ranks = world_.size(), .root = root}); };
     return *programs_.emplace(key, shared_program(name, make)).first->second;
   }
@@ -393,13 +394,14 @@ void require(const MutableElements& target, const Elements& source, Index source
     throw_error(ErrorCode::invalid_use, "a source of {} and a target of {}", name_of(source.type),
                 name_of(target.type));
   if (source.count * target_parts != target.count * source_parts)
-    throw_error(ErrorCode::invalid_use, "a source of {} elements and a target of {}: needs {} to {}", source.count,
-                target.count, source_parts, target_parts);
+    throw_error(ErrorCode::invalid_use, "a source of {} and a target of {}: needs {} to {}",
+                amount(source.count, "element"), target.count, source_parts, target_parts);
   if (source.count % source_parts != 0 || target.count % target_parts != 0)
-    throw_error(ErrorCode::invalid_use, "{} elements are not cut into {} equal parts", source.count, source_parts);
+    throw_error(ErrorCode::invalid_use, "a source of {} is not cut into {} equal parts",
+                amount(source.count, "element"), source_parts);
 }
 void require_root(Rank root, Index ranks) {
-  if (root < 0 || root >= ranks) throw_error(ErrorCode::invalid_use, "the root {} of {} ranks", root, ranks);
+  if (root < 0 || root >= ranks) throw_error(ErrorCode::invalid_use, "the root {} of {}", root, amount(ranks, "rank"));
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ CopyBlock block_of(const StridedView& target, const StridedView& source, int wid
                 name_of(target.type), rank, short_name(where));
   if (!(target.extents == source.extents) || target.strides.size() != target.extents.size() ||
       source.strides.size() != source.extents.size())
-    throw_error(ErrorCode::mismatch, "extents [{}] with {} strides to extents [{}] with {} (rank {}, {})",
-                to_string(source.extents), source.strides.size(), to_string(target.extents), target.strides.size(),
-                rank, short_name(where));
+    throw_error(ErrorCode::mismatch, "extents [{}] with {} to extents [{}] with {} (rank {}, {})",
+                to_string(source.extents), amount(source.strides.size(), "stride"), to_string(target.extents),
+                target.strides.size(), rank, short_name(where));
   if (target.imaginary || source.imaginary)
     throw_error(ErrorCode::unsupported, "complex numbers in two planes are put plane by plane (rank {}, {})", rank,
                 short_name(where));
@@ -237,6 +237,14 @@ std::size_t Context::checked_elements(const char* what, const void* local, Index
   return checked_offset(what, local, 0, std::int64_t(std::size_t(size) * width), where);
 }
 
+void Context::check_slice(const char* what, const void* local, const Run& run, CallSite where) const {
+  world_->check_process();
+  if (run.slice < 0) refuse_count(what, 0, run.slice, where);
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(local) - direct_.own, slice = std::size_t(run.slice);
+  if (run.count > 0 && (slice > heap_bytes_ / run.width || offset > heap_bytes_ - slice * run.width))
+    checked_elements(what, local, run.slice, run.width, where);
+}
+
 std::size_t Context::checked_words(const char* what, const void* local, Index size, std::size_t width,
                                    CallSite where) const {
   const std::size_t offset = checked_elements(what, local, size, width, where);
@@ -255,7 +263,7 @@ std::byte* Context::checked_word(const char* what, const void* local, std::size_
 
 void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,
                           Rank peer, CallSite where) {
-  checked_elements("the target of a put", target, Index(run.count), run.width, where);
+  check_slice("the target of a put", target, run, where);
   int width = static_cast<int>(run.width);
   // Elements that the kernels have no width for go as bytes.
   if (!std::has_single_bit(run.width) || run.width > 16) {
@@ -295,7 +303,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
 }
 
 void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where) {
-  checked_elements("the source of a get", source, Index(run.count), run.width, where);
+  check_slice("the source of a get", source, run, where);
   get_block(target, contiguous(run.bytes, 1), 1, source, completion, peer, where);
 }
 
@@ -350,18 +358,18 @@ void* Context::peer_address(const void* local, Index size, std::size_t width, Ra
   return size > 0 ? at_peer(offset, peer) : nullptr;
 }
 
-void Context::refuse_sizes(const char* what, Index ours, Index other, CallSite where) const {
+void Context::refuse_sizes(Index ours, Index other, CallSite where) const {
   throw_error(ErrorCode::invalid_use,
-              "{} has {} elements and the other side {}, where sizes must be equal (rank {}, {})", what, ours, other,
-              rank_, short_name(where));
+              "{} symmetric {} and {} on the other side, where sizes must be equal (rank {}, {})", ours,
+              plural(ours, "element"), other, rank_, short_name(where));
 }
 void Context::refuse_count(const char* what, Index needed, Index size, CallSite where) const {
   throw_error(ErrorCode::invalid_use, "{} needs {} symmetric {} or more, got {} (rank {}, {})", what, needed,
               plural(needed, "element"), size, rank_, short_name(where));
 }
 void Context::refuse_room(std::size_t room, Index needed, CallSite where) const {
-  throw_error(ErrorCode::invalid_use, "room for {} places of {} variables (rank {}, {})", room, needed, rank_,
-              short_name(where));
+  throw_error(ErrorCode::invalid_use, "room for {} of {} (rank {}, {})", amount(room, "place"),
+              amount(needed, "variable"), rank_, short_name(where));
 }
 
 void Context::fence_transport(CallSite where) {

@@ -126,7 +126,7 @@ class Context {
     check_one("p", target.size(), where);
     if (is_direct(peer))
       return store(checked_word("the target of a put", target.local(), sizeof(T), peer, where), value);
-    put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1}, nullptr, Completion::blocking, peer, where);
+    put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1, 1}, nullptr, Completion::blocking, peer, where);
   }
   /// The first element of `source` at `peer`.
   template <Transferable T>
@@ -139,7 +139,7 @@ class Context {
       if (is_direct(peer))
         load(checked_word("the source of a get", source.local(), sizeof(T), peer, where), value);
       else
-        get_checked(&value, source.local(), {sizeof(T), sizeof(T), 1}, Completion::blocking, peer, where);
+        get_checked(&value, source.local(), {sizeof(T), sizeof(T), 1, 1}, Completion::blocking, peer, where);
     }
     polled("g", source.local(), peer, value, where);
     return value;
@@ -485,11 +485,12 @@ class Context {
     std::int64_t end = 0;
   };
   static Reach reach_of(const CopyBlock& block, const long long* strides, int width);
-  /// `count` elements of `width` bytes side by side.
+  /// `count` elements of `width` bytes side by side, of a slice of the heap that has `slice` of them.
   struct Run {
     std::size_t bytes = 0;
     std::size_t width = 1;
     std::size_t count = 0;
+    Index slice = 0;
   };
   struct SignalAt {
     void* local = nullptr;
@@ -540,7 +541,7 @@ class Context {
   /// More than there is for a size that does not fit.
   template <class T>
   static std::size_t bytes_of(Symmetric<T> array) noexcept {
-    const bool fits = array.size() >= 0 && std::size_t(array.size()) <= std::size_t(INT64_MAX) / sizeof(T);
+    const bool fits = std::size_t(array.size()) <= std::size_t(INT64_MAX) / sizeof(T);
     return fits ? std::size_t(array.size()) * sizeof(T) : SIZE_MAX;
   }
 
@@ -613,27 +614,18 @@ class Context {
 
   /// What moves between a slice of the heap and `other` elements.
   template <class T>
-  Run smaller(const char* what, Symmetric<T> ours, Index other, CallSite where) const {
-    if (ours.size() != other) [[unlikely]]
-      check_sizes(what, ours, other, where);
-    // What no memory holds, and a count below 0, becomes more bytes than there are.
-    constexpr auto bytes_max = std::size_t(std::numeric_limits<Index>::max());
-    const auto count = std::size_t(std::min(ours.size(), other));
-    return {count > bytes_max / sizeof(T) ? bytes_max : count * sizeof(T), sizeof(T), count};
-  }
-  /// Where less is moved than the slice has, all of it is to lie in the heap.
-  template <class T>
-  void check_sizes(const char* what, Symmetric<T> ours, Index other, CallSite where) const {
-    if (sizes_ == SizeRule::equal) refuse_sizes(what, ours.size(), other, where);
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(ours.local()) - direct_.own, bytes = bytes_of(ours);
-    if (other > 0 && ours.size() > 0 && (bytes > heap_bytes_ || offset > heap_bytes_ - bytes)) [[unlikely]]
-      checked_elements(what, ours.local(), ours.size(), sizeof(T), where);
+  Run smaller(Symmetric<T> ours, Index other, CallSite where) const {
+    if (ours.size() != other && sizes_ == SizeRule::equal) [[unlikely]]
+      refuse_sizes(ours.size(), other, where);
+    // A size below 0, and one that does not fit, reach farther than any heap: then nothing moves.
+    const std::size_t count = std::min(std::size_t(ours.size()), std::size_t(other));
+    return {count * sizeof(T), sizeof(T), count, ours.size()};
   }
   template <class T>
   void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
-    const Run run = smaller("the target of a put", target, Index(source.size()), where);
+    const Run run = smaller(target, Index(source.size()), where);
     direct_.acted = true;
-    if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
+    if (std::byte* to = direct(target.local(), bytes_of(target), peer)) [[likely]]
       copy(to, source.data(), run.bytes, &Context::put_many);
     else
       put_checked(target.local(), source.data(), run, nullptr, completion, peer, where);
@@ -641,8 +633,8 @@ class Context {
   template <class T>
   void get_span(std::span<std::remove_const_t<T>> target, Symmetric<T> source, Completion completion, Rank peer,
                 CallSite where) {
-    const Run run = smaller("the source of a get", source, Index(target.size()), where);
-    if (const std::byte* from = direct(source.local(), run.bytes, peer)) [[likely]]
+    const Run run = smaller(source, Index(target.size()), where);
+    if (const std::byte* from = direct(source.local(), bytes_of(source), peer)) [[likely]]
       copy(target.data(), from, run.bytes, &Context::get_many);
     else
       get_checked(target.data(), source.local(), run, completion, peer, where);
@@ -652,11 +644,11 @@ class Context {
   template <class T, class S>
   void put_signal_span(Symmetric<T> target, std::span<const T> source, Symmetric<S> signal, S value, SignalOp op,
                        Completion completion, Rank peer, CallSite where) {
-    const Run run = smaller("the target of a put", target, Index(source.size()), where);
-    std::byte* to = direct(target.local(), run.bytes, peer);
-    std::byte* word = direct_word(signal, peer);
+    const Run run = smaller(target, Index(source.size()), where);
+    std::byte* to = direct(target.local(), bytes_of(target), peer);
+    std::byte* word = direct(signal, peer);
     direct_.acted = true;
-    if (to && word) [[likely]] {
+    if (to && word && is_in_place<S>(word)) [[likely]] {
       copy(to, source.data(), run.bytes, &Context::put_many);
       raise(word, std::uint64_t(value), op);
     } else {
@@ -894,6 +886,8 @@ class Context {
   /// Throws unless the elements lie in this rank's heap. The offset of the first byte, or 0 without elements.
   std::size_t checked_elements(const char* what, const void* local, Index size, std::size_t width,
                                CallSite where) const;
+  /// Throws unless the slice of a run lies there.
+  void check_slice(const char* what, const void* local, const Run& run, CallSite where) const;
   /// The same of words, which have natural places.
   std::size_t checked_words(const char* what, const void* local, Index size, std::size_t width, CallSite where) const;
   void* peer_address(const void* local, Index size, std::size_t width, Rank peer, CallSite where) const;
@@ -916,7 +910,7 @@ class Context {
   bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
   /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.
   void close_in_child() noexcept;
-  [[noreturn]] void refuse_sizes(const char* what, Index ours, Index other, CallSite where) const;
+  [[noreturn]] void refuse_sizes(Index ours, Index other, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
   void fence_transport(CallSite where);

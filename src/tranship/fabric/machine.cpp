@@ -13,6 +13,7 @@
 #include <link.h>
 #include <sys/resource.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 
@@ -136,7 +137,8 @@ Index resident_memory_bytes() {
 std::string limits_of_processes() {
   rlimit processes{};
   if (getrlimit(RLIMIT_NPROC, &processes) != 0 || processes.rlim_cur == RLIM_INFINITY) return "";
-  return fmt::format(" (this user may have {} processes and threads: ulimit -u)", processes.rlim_cur);
+  return fmt::format(" (this user may have {} and threads: ulimit -u)",
+                     amount(processes.rlim_cur, "process", "processes"));
 }
 
 Pinning resolved(Pinning pinning) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/context.hpp>
@@ -119,8 +120,8 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
 
 std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite where) {
   if (list.empty() || list.size() > std::size_t(size()))
-    throw_error(ErrorCode::invalid_use, "{} members of a team of {}: 1 to {} are possible (rank {}, {})", list.size(),
-                size(), size(), world().rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "{} of a team of {}: 1 to {} are possible (rank {}, {})",
+                amount(list.size(), "member"), size(), size(), world().rank(), short_name(where));
   std::vector<bool> is_named(static_cast<std::size_t>(size()));
   std::uint64_t names = 0;
   for (const int member : list) {
@@ -128,8 +129,8 @@ std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite wh
       throw_error(ErrorCode::invalid_use, "no member {} in a team of {} (rank {}, {})", member, size(), world().rank(),
                   short_name(where));
     if (is_named[std::size_t(member)])
-      throw_error(ErrorCode::invalid_use, "member {} is twice in a list of {} members (rank {}, {})", member,
-                  list.size(), world().rank(), short_name(where));
+      throw_error(ErrorCode::invalid_use, "member {} is twice in a list of {} (rank {}, {})", member,
+                  amount(list.size(), "member"), world().rank(), short_name(where));
     is_named[std::size_t(member)] = true;
     names = splitmix64(names + std::uint64_t(member) + 1);
   }
@@ -140,7 +141,7 @@ std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite wh
 
 Team::Split2d Team::split_2d(int x_size, CallSite where) {
   if (x_size < 1)
-    throw_error(ErrorCode::invalid_use, "rows of {} members; at least 1 is needed (rank {}, {})", x_size,
+    throw_error(ErrorCode::invalid_use, "rows of {}; at least 1 is needed (rank {}, {})", amount(x_size, "member"),
                 world().rank(), short_name(where));
   const int x = rank() % x_size, y = rank() / x_size;
   const Members row =

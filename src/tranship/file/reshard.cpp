@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/forecast.hpp>
@@ -120,9 +121,8 @@ ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& g
   const Distribution& whole = source.spec.distribution;
   if (whole.grid().size() != 1 || source.chunk.size() != whole.dims())
     throw_error(ErrorCode::invalid_use,
-                "an array that is read by boxes has 1 part and a chunk for each of its {} "
-                "dimensions, not {} parts and {}",
-                whole.dims(), whole.grid().size(), source.chunk.size());
+                "an array that is read by boxes has 1 part and a chunk for each of its {} dimensions, not {} and {}",
+                whole.dims(), amount(whole.grid().size(), "part"), source.chunk.size());
   if (!source.read) throw_error(ErrorCode::invalid_use, "an array that is read by boxes has no function that reads");
   check_fits(source.spec, given.to);
   const Indices extents = whole.local_extents(whole.grid().rank_at(0));

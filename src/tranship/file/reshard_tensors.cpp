@@ -1,5 +1,6 @@
 #include "tranship/file/reshard_tensors.hpp"
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
@@ -36,8 +37,8 @@ void put_in_shards(TensorManifest& manifest, Index shard_bytes_max) {
   Index filled = 0, tensors = 0;
   for (auto& [shape, spec] : manifest.tensors) {
     if (const Index parts = spec.distribution.grid().size(); parts != 1 || !keeps_whole(spec))
-      throw_error(ErrorCode::invalid_use, "tensor '{}' is to be in {} parts of [{}]: shards hold whole tensors",
-                  printable(shape.name, name_chars_max), parts,
+      throw_error(ErrorCode::invalid_use, "tensor '{}' is to be in {} of [{}]: shards hold whole tensors",
+                  printable(shape.name, name_chars_max), amount(parts, "part"),
                   to_string(spec.distribution.local_extents(spec.distribution.grid().rank_at(0))));
     const Index bytes = bytes_of(spec);
     if (tensors > 0 && bytes > shard_bytes_max - filled) {
@@ -79,8 +80,8 @@ TensorManifest manifest_of(const StoredTensors& source, const TensorReshardOptio
     for (std::size_t i = 0; i < source.shapes.size() && !used[rule]; ++i)
       used[rule] = rules.matches(rule, source.shapes[i].name);
     if (!used[rule])
-      throw_error(ErrorCode::mismatch, "rule {}, '{}', matches none of {} tensors", rule + 1,
-                  printable(rules.pattern_text(rule), name_chars_max), source.shapes.size());
+      throw_error(ErrorCode::mismatch, "rule {}, '{}', matches none of {}", rule + 1,
+                  printable(rules.pattern_text(rule), name_chars_max), amount(source.shapes.size(), "tensor"));
   }
   for (Rank rank = 0; rank < rules.rank_count(); ++rank)
     out.files.push_back({rank_file_name(rank, rules.rank_count())});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/layout_error.hpp>
 
@@ -22,7 +23,8 @@ namespace {
 MemoryLayout checked(MemoryLayout memory, int dims) {
   auto check_count = [&](LayoutValue value, const Indices& values, const char* what) {
     if (!values.empty() && values.size() != dims)
-      fail_value(value, dims, "memory {} has {} entries for {} dimensions", what, values.size(), dims);
+      fail_value(value, dims, "memory {} has {} for {}", what, amount(values.size(), "entry", "entries"),
+                 amount(dims, "dimension"));
   };
   check_count(LayoutValue::order, memory.order, "order");
   check_count(LayoutValue::strides, memory.strides, "strides");
@@ -31,8 +33,8 @@ MemoryLayout checked(MemoryLayout memory, int dims) {
   for (int k = 0; k < memory.order.size(); ++k) {
     const Index d = memory.order[k];
     if (d < 0 || d >= dims || (seen >> d & 1))
-      fail_value(LayoutValue::order, k, "memory order [{}] is not a permutation of {} dimensions",
-                 to_string(memory.order), dims);
+      fail_value(LayoutValue::order, k, "memory order [{}] is not a permutation of {}", to_string(memory.order),
+                 amount(dims, "dimension"));
     seen |= 1u << d;
   }
   for (int d = 0; d < memory.strides.size(); ++d)
@@ -42,8 +44,10 @@ MemoryLayout checked(MemoryLayout memory, int dims) {
   if (!memory.strides.empty() && (!memory.spacing.empty() || memory.align != 1 || !memory.order.empty()))
     throw_error(ErrorCode::invalid_use, "explicit strides [{}] leave no room for order, spacing or align",
                 to_string(memory.strides));
-  if (memory.align < 1) fail_value(LayoutValue::align, 0, "memory alignment of {} elements is below 1", memory.align);
-  if (memory.offset < 0) throw_error(ErrorCode::invalid_use, "memory offset of {} elements is negative", memory.offset);
+  if (memory.align < 1)
+    fail_value(LayoutValue::align, 0, "memory alignment of {} is below 1", amount(memory.align, "element"));
+  if (memory.offset < 0)
+    throw_error(ErrorCode::invalid_use, "memory offset of {} is negative", amount(memory.offset, "element"));
   bool row_major = true, dense = true;
   for (int k = 0; k < memory.order.size(); ++k) row_major &= memory.order[k] == k;
   for (Index spacing : memory.spacing) dense &= spacing == 1;
@@ -90,8 +94,8 @@ Storage storage_of(const MemoryLayout& memory, const Indices& extents) {
       if (extents[d] <= 1) continue;
       if (out.strides[d] <= reach)
         fail_value(LayoutValue::strides, d,
-                   "stride {} of dimension {} makes cells overlap: the faster dimensions reach over {} elements",
-                   out.strides[d], d, reach + 1);
+                   "stride {} of dimension {} makes cells overlap: the faster dimensions reach over {}", out.strides[d],
+                   d, amount(reach + 1, "element"));
       reach = checked_add(reach, checked_multiply(out.strides[d], extents[d] - 1));
     }
   }
@@ -110,9 +114,10 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
   const int dims = extents.size();
   if (dims < 1) throw_error(ErrorCode::invalid_use, "an array needs 1 to {} dimensions, has {}", dims_max, dims);
   if (grid_.dims() != dims)
-    throw_error(ErrorCode::invalid_use, "the array has {} dimensions, its grid {}", dims, grid_.dims());
+    throw_error(ErrorCode::invalid_use, "the array has {}, its grid {}", amount(dims, "dimension"), grid_.dims());
   if (int(partitions.size()) != dims)
-    throw_error(ErrorCode::invalid_use, "the array has {} dimensions, {} are partitioned", dims, partitions.size());
+    throw_error(ErrorCode::invalid_use, "the array has {}, {} are partitioned", amount(dims, "dimension"),
+                partitions.size());
   checked_product(extents);
   memory_ = checked(std::move(memory_), dims);
   for (int d = 0; d < dims; ++d) axes_.emplace_back(extents[d], grid_.extents()[d], std::move(partitions[d]));
@@ -131,10 +136,10 @@ Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Gri
     throw_error(ErrorCode::invalid_use, "{} indexed dimensions of an array of {}", indexed_dims, extents.size());
   if (grid.dims() != 1 || grid.replicas() != 1)
     throw_error(ErrorCode::invalid_use,
-                "an indexed distribution needs a grid of 1 dimension without replicas, has {} and {} replicas",
-                grid.dims(), grid.replicas());
+                "an indexed distribution needs a grid of 1 dimension without replicas, has {} and {}", grid.dims(),
+                amount(grid.replicas(), "replica"));
   if (Index(parts.size()) != grid.size())
-    throw_error(ErrorCode::invalid_use, "{} index lists for {} parts", parts.size(), grid.size());
+    throw_error(ErrorCode::invalid_use, "{} index lists for {}", parts.size(), amount(grid.size(), "part"));
   checked_product(extents);
 
   Distribution out;
@@ -266,8 +271,8 @@ Index id_of(const Indices& extents, int indexed_dims, const Indices& cell) {
 
 void check_cell(const Indices& extents, const Indices& cell) {
   if (cell.size() != extents.size())
-    throw_error(ErrorCode::invalid_use, "a cell of {} coordinates in an array of {} dimensions", cell.size(),
-                extents.size());
+    throw_error(ErrorCode::invalid_use, "a cell of {} in an array of {}", amount(cell.size(), "coordinate"),
+                amount(extents.size(), "dimension"));
   for (int d = 0; d < extents.size(); ++d)
     if (cell[d] < 0 || cell[d] >= extents[d])
       throw_error(ErrorCode::invalid_use, "cell [{}] is outside the extents [{}]", to_string(cell), to_string(extents));

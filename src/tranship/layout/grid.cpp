@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/layout_error.hpp>
 
@@ -17,7 +18,7 @@ Grid::Grid(const Indices& extents, GridOptions options)
   const int dims = extents.size();
   for (int d = 0; d < dims; ++d)
     if (extents[d] < 1) fail_value(LayoutValue::parts, d, "grid extent {} of dimension {} is below 1", extents[d], d);
-  if (replicas_ < 1) fail_value(LayoutValue::replicas, 0, "{} replicas; at least 1 is needed", replicas_);
+  if (replicas_ < 1) fail_value(LayoutValue::replicas, 0, "{}; at least 1 is needed", amount(replicas_, "replica"));
   size_ = checked_multiply(checked_product(extents), replicas_);
 
   // The replica axis may be left out of an order: it is then the slowest.
@@ -49,7 +50,8 @@ Grid::Grid(const Indices& extents, GridOptions options)
 
   if (!options.ranks.empty()) {
     if (Index(options.ranks.size()) != size_)
-      throw_error(ErrorCode::invalid_use, "a grid of {} parts is given {} ranks", size_, options.ranks.size());
+      throw_error(ErrorCode::invalid_use, "a grid of {} is given {}", amount(size_, "part"),
+                  amount(options.ranks.size(), "rank"));
     Listed listed{std::move(options.ranks), {}};
     first_ = 0;
     stride_ = 1;

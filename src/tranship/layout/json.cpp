@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
 #include <tranship/layout/json_value.hpp>
@@ -200,8 +201,8 @@ Distribution indexed_of(const Json& value, const std::string& where, const Indic
     for (Index d = 0; d < dims; ++d) indexed.push_back(extents[static_cast<int>(d)]);
     const Index ids = checked_product(indexed);
     if (ids > std::max(ids_always_allowed, listed * ids_per_listed_max))
-      throw_error(ErrorCode::invalid_use, "{} ids of which {} are owned; at most {} times as many ids as owned ones",
-                  ids, listed, ids_per_listed_max);
+      throw_error(ErrorCode::invalid_use, "{} of which {} are owned; at most {} times as many ids as owned ones",
+                  amount(ids, "id"), listed, ids_per_listed_max);
     return Distribution::indexed(extents, static_cast<int>(dims), std::move(grid), std::move(parts), std::move(memory));
   });
 }

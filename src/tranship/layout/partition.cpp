@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/layout_error.hpp>
 
@@ -122,10 +123,11 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
     : extent_(extent), parts_(parts), partition_(std::move(partition)) {
   const Partition& p = partition_;
   if (extent < 0) throw_error(ErrorCode::invalid_use, "extent {} is negative", extent);
-  if (parts < 1) throw_error(ErrorCode::invalid_use, "a dimension is cut into {} parts; at least 1 is needed", parts);
+  if (parts < 1)
+    throw_error(ErrorCode::invalid_use, "a dimension is cut into {}; at least 1 is needed", amount(parts, "part"));
   for (const OverlapSide& side : {p.overlap.left, p.overlap.right})
     if (side.width < 0) throw_error(ErrorCode::invalid_use, "overlap of {} cells is negative", side.width);
-  if (p.minimum < 0) throw_error(ErrorCode::invalid_use, "minimum of {} cells is negative", p.minimum);
+  if (p.minimum < 0) throw_error(ErrorCode::invalid_use, "minimum of {} is negative", amount(p.minimum, "cell"));
   if (p.modulo < 1) fail_value(LayoutValue::modulo, 0, "modulo {} is less than 1", p.modulo);
   if ((p.minimum != 0 || p.modulo != 1) && p.kind != PartitionKind::block && p.kind != PartitionKind::cyclic)
     fail_value(p.minimum != 0 ? LayoutValue::minimum : LayoutValue::modulo, 0,
@@ -160,19 +162,20 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
     }
     case PartitionKind::cyclic:
       if (p.block_size < 1)
-        fail_value(LayoutValue::block_size, 0, "cyclic block of {} cells; at least 1 is needed", p.block_size);
+        fail_value(LayoutValue::block_size, 0, "cyclic block of {}; at least 1 is needed",
+                   amount(p.block_size, "cell"));
       if (p.block_size % p.modulo != 0)
-        fail_value(LayoutValue::block_size, 0, "cyclic block of {} cells is not a multiple of modulo {}", p.block_size,
-                   p.modulo);
+        fail_value(LayoutValue::block_size, 0, "cyclic block of {} is not a multiple of modulo {}",
+                   amount(p.block_size, "cell"), p.modulo);
       if (p.block_size < p.minimum)
-        fail_value(LayoutValue::block_size, 0, "cyclic block of {} cells is below the minimum of {}", p.block_size,
-                   p.minimum);
+        fail_value(LayoutValue::block_size, 0, "cyclic block of {} is below the minimum of {}",
+                   amount(p.block_size, "cell"), p.minimum);
       checked_multiply(p.block_size, parts);
       break;
     case PartitionKind::irregular: {
       if (Index(p.bounds.size()) != parts + 1)
-        fail_value(LayoutValue::bounds, parts + 1, "irregular partition into {} parts needs {} bounds, has {}", parts,
-                   parts + 1, p.bounds.size());
+        fail_value(LayoutValue::bounds, parts + 1, "irregular partition into {} needs {}, has {}",
+                   amount(parts, "part"), amount(parts + 1, "bound"), p.bounds.size());
       if (p.bounds.front() != 0 || p.bounds.back() != cells_)
         fail_value(LayoutValue::bounds, p.bounds.front() != 0 ? 0 : p.bounds.size() - 1,
                    "irregular bounds go from {} to {}, must go from 0 to {}", p.bounds.front(), p.bounds.back(),
@@ -279,8 +282,8 @@ std::vector<SliceFamily> AxisParts::slices(Index part) const {
   const Index high = std::max(low, room < 0 ? 0 : std::min(count, room / period + 1));
   if (low + (count - high) > edge_slices_max)
     throw_error(ErrorCode::unsupported,
-                "an overlap of {} and {} cells makes {} slices of one part reach over the edge, at most {} may", a, b,
-                low + (count - high), edge_slices_max);
+                "an overlap of {} and {} makes {} of one part reach over the edge, at most {} may", a,
+                amount(b, "cell"), amount(low + (count - high), "slice"), edge_slices_max);
   auto append_alone = [&](Index k) {
     const Index start = first + k * period;
     append(start, std::min(size, extent_ - start), period, 1);

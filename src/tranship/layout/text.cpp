@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
 #include <tranship/layout/layout_error.hpp>
@@ -227,7 +228,8 @@ class Parser {
     } while (accept('x'));
     const int dims = extents.size();
     if (array_dims && *array_dims != dims)
-      fail_at(at, ErrorCode::invalid_use, fmt::format("the array has {} dimensions, its grid {}", *array_dims, dims));
+      fail_at(at, ErrorCode::invalid_use,
+              fmt::format("the array has {}, its grid {}", amount(*array_dims, "dimension"), dims));
     GridOptions options;
     if (accept('*')) {
       note(LayoutValue::replicas);
@@ -263,7 +265,7 @@ class Parser {
       if (at_end() || !is_digit(text_[at_])) expected("the number of an axis, or r for the replicas");
       const Index axis = number();
       if (axis >= dims)
-        fail_at(at, ErrorCode::invalid_use, fmt::format("axis {} of a grid of {} dimensions", axis, dims));
+        fail_at(at, ErrorCode::invalid_use, fmt::format("axis {} of a grid of {}", axis, amount(dims, "dimension")));
       out.push_back(static_cast<int>(axis));
     } while (accept(','));
     need(')', "',' or ')'");
@@ -307,7 +309,8 @@ class Parser {
     if (accept(')')) {
       // One range needs no list, however long it is.
       if (range.count != size)
-        fail_at(at, ErrorCode::invalid_use, fmt::format("a grid of {} parts is given {} ranks", size, range.count));
+        fail_at(at, ErrorCode::invalid_use,
+                fmt::format("a grid of {} is given {}", amount(size, "part"), amount(range.count, "rank")));
       options.first = range.first;
       options.stride = range.step;
       return;
@@ -316,8 +319,8 @@ class Parser {
     auto append = [&](std::size_t range_at, const RankRange& more) {
       if (more.count > count_max - Index(options.ranks.size()))
         fail_at(range_at, ErrorCode::invalid_use,
-                fmt::format("a grid of {} parts is given a list of {} ranks or more; at most {} may be listed", size,
-                            Index(options.ranks.size()) + more.count, count_max));
+                fmt::format("a grid of {} is given a list of {} or more; at most {} may be listed",
+                            amount(size, "part"), amount(Index(options.ranks.size()) + more.count, "rank"), count_max));
       for (Index i = 0; i < more.count; ++i) {
         options.ranks.push_back(static_cast<Rank>(more.first + i * Index(more.step)));
         values_[LayoutValue::ranks].push_back(range_at);
@@ -332,7 +335,7 @@ class Parser {
     need(')', "'-', ',' or ')'");
     if (Index(options.ranks.size()) != size)
       fail_at(at, ErrorCode::invalid_use,
-              fmt::format("a grid of {} parts is given {} ranks", size, options.ranks.size()));
+              fmt::format("a grid of {} is given {}", amount(size, "part"), amount(options.ranks.size(), "rank")));
   }
 
   // `extents` are nullptr where they are not known: then only the words are checked.
@@ -344,7 +347,9 @@ class Parser {
       out.push_back(part());
       if (extents) located(at, [&] { AxisParts((*extents)[d], ranks.extents()[d], out.back()); });
     }
-    if (next_is(',')) expected(fmt::format("'|' or the end: {} dimensions have their partitions", ranks.dims()));
+    if (next_is(','))
+      expected(fmt::format("'|' or the end after the {} of {}", plural(ranks.dims(), "partition"),
+                           amount(ranks.dims(), "dimension")));
     return out;
   }
 

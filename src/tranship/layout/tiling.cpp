@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -86,8 +87,8 @@ Tiling::Tiling(std::vector<Indices> tile_extents, std::vector<TileEdge> edges)
     throw_error(ErrorCode::invalid_use, "tiles have 1 to {} dimensions, not {}", tile_dims_max, dims());
   for (int tile = 0; tile < tiles(); ++tile) {
     if (extents(tile).size() != dims())
-      throw_error(ErrorCode::invalid_use, "tile {} has {} dimensions, tile 0 has {}", tile, extents(tile).size(),
-                  dims());
+      throw_error(ErrorCode::invalid_use, "tile {} has {}, tile 0 has {}", tile,
+                  amount(extents(tile).size(), "dimension"), dims());
     for (Index extent : extents(tile)) {
       if (extent < 1)
         throw_error(ErrorCode::invalid_use, "tile {} has extents {}: each must be at least 1", tile,
@@ -132,7 +133,7 @@ void Tiling::join(const TileEdge& edge) {
     if (neighbors_[slot(side)]) throw_error(ErrorCode::invalid_use, "a side is joined twice: {}", to_string(side));
   for (const Indices& along : {along_dims, along_signs})
     if (!along.empty() && along.size() != dims() - 1)
-      throw_error(ErrorCode::invalid_use, "an edge of tiles with {} dimensions runs along {}, not {}", dims(),
+      throw_error(ErrorCode::invalid_use, "an edge of tiles with {} runs along {}, not {}", amount(dims(), "dimension"),
                   dims() - 1, along.size());
 
   Indices image_dims = Indices::filled(dims(), to.dim);
@@ -153,7 +154,7 @@ void Tiling::join(const TileEdge& edge) {
     const Index extent_from = extents(from.tile)[d];
     const Index extent_to = extents(to.tile)[static_cast<int>(image_dims[d])];
     if (extent_from != extent_to)
-      throw_error(ErrorCode::invalid_use, "edge joins {} cells to {} ({} to {})", extent_from, extent_to,
+      throw_error(ErrorCode::invalid_use, "edge joins {} to {} ({} to {})", amount(extent_from, "cell"), extent_to,
                   to_string(from), to_string(to));
     if (!along_signs.empty()) signs[d] = along_signs[i];
     offsets[d] = signs[d] < 0 ? 2 * extent_to : 0;
@@ -171,11 +172,12 @@ std::vector<TileImage> Tiling::images(int tile, const Indices& margins_low, cons
   Box window = Box::of_extents(extents(tile));
   for (const Indices& margins : {margins_low, margins_high}) {
     if (margins.size() != dims())
-      throw_error(ErrorCode::invalid_use, "{} margins for {} dimensions", margins.size(), dims());
+      throw_error(ErrorCode::invalid_use, "{} for {}", amount(margins.size(), "margin"), amount(dims(), "dimension"));
     for (Index margin : margins) {
-      if (margin < 0) throw_error(ErrorCode::invalid_use, "a margin is {} cells: it must be 0 or more", margin);
+      if (margin < 0)
+        throw_error(ErrorCode::invalid_use, "a margin is {}: it must be 0 or more", amount(margin, "cell"));
       if (margin > extent_max)
-        throw_error(ErrorCode::overflow, "a margin is {} cells: at most {} is possible", margin, extent_max);
+        throw_error(ErrorCode::overflow, "a margin is {}: at most {} is possible", amount(margin, "cell"), extent_max);
     }
   }
   for (int d = 0; d < dims(); ++d) {
@@ -193,7 +195,8 @@ std::vector<TileImage> Tiling::images(int tile, const Indices& margins_low, cons
 std::optional<TileCell> Tiling::locate(int tile, const Indices& cell) const {
   const Indices& inside = extents(tile);
   if (cell.size() != dims())
-    throw_error(ErrorCode::invalid_use, "a cell of {} coordinates for {} dimensions", cell.size(), dims());
+    throw_error(ErrorCode::invalid_use, "a cell of {} for {}", amount(cell.size(), "coordinate"),
+                amount(dims(), "dimension"));
   Indices low, high;
   for (int d = 0; d < dims(); ++d) {
     low.push_back(cell[d] < 0 ? checked_multiply(cell[d], -1) : 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -26,20 +27,21 @@ Index edge_size(Index extent, Index interior_parts, double ratio) {
 }  // namespace
 
 std::vector<Index> uneven_block_bounds(Index extent, Index parts, double edge_interior_ratio) {
-  if (extent < 0 || parts < 1) throw_error(ErrorCode::invalid_use, "cannot cut {} cells into {} parts", extent, parts);
+  if (extent < 0 || parts < 1)
+    throw_error(ErrorCode::invalid_use, "cannot cut {} into {}", amount(extent, "cell"), amount(parts, "part"));
   if (!(edge_interior_ratio > 0))
     throw_error(ErrorCode::invalid_use, "the ratio of edge to interior parts is {}: it must be above 0",
                 edge_interior_ratio);
   if (extent % 2 != 0 && parts % 2 == 0)
-    throw_error(ErrorCode::invalid_use,
-                "an odd extent of {} cells has no symmetric cut into an even number of {} parts", extent, parts);
+    throw_error(ErrorCode::invalid_use, "an odd extent of {} has no symmetric cut into an even number of {}",
+                amount(extent, "cell"), amount(parts, "part"));
   Index edge = extent / parts;
   Index interior = edge;
   if (parts > 2) {
     edge = edge_size(extent, parts - 2, edge_interior_ratio);
     if (edge == 0)
-      throw_error(ErrorCode::invalid_use, "no symmetric cut of {} cells into {} parts is near an edge ratio of {}",
-                  extent, parts, edge_interior_ratio);
+      throw_error(ErrorCode::invalid_use, "no symmetric cut of {} into {} is near an edge ratio of {}",
+                  amount(extent, "cell"), amount(parts, "part"), edge_interior_ratio);
     interior = (extent - 2 * edge) / (parts - 2);
   }
   std::vector<Index> bounds{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/kernels/host/host_move.hpp>
@@ -18,7 +19,7 @@ void check(const PackedBlock& block, std::span<const PackedArray> arrays) {
     throw_error(ErrorCode::invalid_use, "a block of array {} of {}", block.array, arrays.size());
   const PackedArray& array = arrays[std::size_t(block.array)];
   if (block.extents.size() != array.layout.dims || block.cells.dims() != array.layout.dims)
-    throw_error(ErrorCode::invalid_use, "a block of {} dimensions of an array of {}", block.extents.size(),
+    throw_error(ErrorCode::invalid_use, "a block of {} of an array of {}", amount(block.extents.size(), "dimension"),
                 array.layout.dims);
   if (block.map != ElementMap::copy && block.map != ElementMap::negate)
     throw_error(ErrorCode::invalid_use, "a message copies or negates elements; it does not combine them");
@@ -50,14 +51,14 @@ double total_bytes(std::span<const PackedArray> arrays) {
 
 PackedBlock turned_block(int array, const Box& box, const IndexMap& turn, const Indices& turned_dims) {
   if (turn.dims() != turned_dims.size())
-    throw_error(ErrorCode::invalid_use, "a turn of {} dimensions for {}", turn.dims(), turned_dims.size());
+    throw_error(ErrorCode::invalid_use, "a turn of {} for {}", amount(turn.dims(), "dimension"), turned_dims.size());
   const int dims = box.dims();
   Indices image_dims, signs = Indices::filled(dims, 1), offsets = signs, extents = signs;
   for (int d = 0; d < dims; ++d) image_dims.push_back(d);
   for (int k = 0; k < turned_dims.size(); ++k) {
     const Index d = turned_dims[k];
     if (d < 0 || d >= dims)
-      throw_error(ErrorCode::invalid_use, "turned dimension {} of a box of {} dimensions", d, dims);
+      throw_error(ErrorCode::invalid_use, "turned dimension {} of a box of {}", d, amount(dims, "dimension"));
     image_dims[int(d)] = turned_dims[turn.image_dim(k)];
     signs[int(d)] = turn.sign(k);
   }

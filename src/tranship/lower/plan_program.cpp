@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/lower/lowering.hpp>
 #include <tranship/program/language.hpp>
@@ -45,8 +46,8 @@ class Translation {
       if (plan.rank != static_cast<Rank>(rank))
         throw_error(ErrorCode::invalid_use, "plan {} is that of rank {}", rank, plan.rank);
       if (plan.slots.size() != plans_[0].slots.size())
-        throw_error(ErrorCode::invalid_use, "the plan of rank {} has {} arrays, that of rank 0 has {}", rank,
-                    plan.slots.size(), plans_[0].slots.size());
+        throw_error(ErrorCode::invalid_use, "the plan of rank {} has {}, that of rank 0 has {}", rank,
+                    amount(plan.slots.size(), "array"), plans_[0].slots.size());
       for (const Slot& slot : plan.slots) {
         if (has_slots && size_bytes(slot.type) != size_bytes(out_.type))
           throw_error(ErrorCode::unsupported, "a program of arrays with elements of {} and {} bytes",

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/state/box_tree.hpp>
 
@@ -219,7 +220,8 @@ bool fill(const Box& box, const std::vector<Box>& boxes) {
 namespace detail {
 
 void refuse_dims(int a, int b) {
-  throw_error(ErrorCode::invalid_use, "regions of different spaces: one has {} dimensions, the other {}", a, b);
+  throw_error(ErrorCode::invalid_use, "regions of different spaces: one has {}, the other {}", amount(a, "dimension"),
+              b);
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/enum_names.hpp>
 
@@ -208,7 +209,8 @@ class Checker {
   template <class Where>
   static void check_shape(const Run& run, Index length_min, const Where& where) {
     if (run.length < length_min || run.count < 1)
-      refuse(where, "{} stretches of {} cells; at least 1 of {} is needed", run.count, run.length, length_min);
+      refuse(where, "{} of {}; at least 1 of {} is needed", amount(run.count, "stretch", "stretches"),
+             amount(run.length, "cell"), length_min);
     for (const Index step : {run.source_step, run.target_step})
       if (step < -1 || step > 1) refuse(where, "step {} is not -1, 0 or 1", step);
   }
@@ -226,9 +228,10 @@ class Checker {
                   end, end == mine ? extent : their_extent, where);
     }
     if (!lattice.is_sound())
-      refuse(where, "{} stretches of {} cells every {} and {} of {} every {}, {} apart, are no lattice",
-             lattice.source.count, lattice.source.length, lattice.source.period, lattice.target.count,
-             lattice.target.length, lattice.target.period, lattice.distance);
+      refuse(where, "{} of {} every {} and {} of {} every {}, {} apart, are no lattice",
+             amount(lattice.source.count, "stretch", "stretches"), amount(lattice.source.length, "cell"),
+             lattice.source.period, lattice.target.count, lattice.target.length, lattice.target.period,
+             lattice.distance);
     if (lattice.stretches() == 0) refuse(where, "gives 0 stretches; at least 1 is needed");
   }
 
@@ -259,7 +262,8 @@ class Checker {
     for (const End end : {End::source, End::target}) {
       const Slot& one = plan_.slots[end == End::source ? group.source_slot : group.target_slot];
       if (one.local_extents.size() != int(tables))
-        refuse(where, "{} tables for a {} of {} dimensions", tables, name_of(end), one.local_extents.size());
+        refuse(where, "{} for a {} of {}", amount(tables, "table"), name_of(end),
+               amount(one.local_extents.size(), "dimension"));
     }
     check_dims(group.source_dims, tables, End::source, where);
     check_dims(group.target_dims, tables, End::target, where);
@@ -320,7 +324,7 @@ class Checker {
     if (group.peer_grid < -1) refuse(where, "names grid {}; -1 means none", group.peer_grid);
     if (group.peer_grid < 0) {
       if (Index(group.peers.size()) != combinations.value())
-        refuse(where, "{} peers for {} transfers", group.peers.size(), combinations.value());
+        refuse(where, "{} for {}", amount(group.peers.size(), "peer"), amount(combinations.value(), "transfer"));
       for (const Rank peer : group.peers)
         if (peer < -1) refuse(where, "peer {} is below -1", peer);
       return;
@@ -330,7 +334,7 @@ class Checker {
       refuse(where, "names grid {} of {}", group.peer_grid, plan_.peer_grids.size());
     const Grid& grid = plan_.peer_grids[group.peer_grid];
     if (grid.dims() != int(group.axes.size()))
-      refuse(where, "{} tables for a grid of {} dimensions", group.axes.size(), grid.dims());
+      refuse(where, "{} for a grid of {}", amount(group.axes.size(), "table"), amount(grid.dims(), "dimension"));
     if (group.peer_replica < 0 || group.peer_replica >= grid.replicas())
       refuse(where, "names replica {} of {}", group.peer_replica, grid.replicas());
     for (std::size_t k = 0; k < group.axes.size(); ++k) {
@@ -378,7 +382,7 @@ class Checker {
   void check_indexed(const IndexedTransfer& list, End mine, const std::string& where) const {
     check_slots_and_map(list, where);
     if (list.peer < 0) refuse(where, "peer {} is below 0", list.peer);
-    if (list.inner < 0) refuse(where, "{} elements per cell", list.inner);
+    if (list.inner < 0) refuse(where, "{} per cell", amount(list.inner, "element"));
     if (list.source_cells.size() != list.target_cells.size())
       refuse(where, "{} source cells for {} target cells", list.source_cells.size(), list.target_cells.size());
     for (const End end : {End::source, End::target}) {
@@ -411,7 +415,7 @@ class Checker {
     if (!can_map(map_of(fill.combine), type))
       refuse(where, "combines elements {} by {}", tranship::name_of(type), tranship::name_of(fill.combine));
     if (int(fill.axes.size()) != extents.size())
-      refuse(where, "{} tables for a slot of {} dimensions", fill.axes.size(), extents.size());
+      refuse(where, "{} for a slot of {}", amount(fill.axes.size(), "table"), amount(extents.size(), "dimension"));
     Indices sums;
     for (std::size_t d = 0; d < fill.axes.size(); ++d) {
       for (std::size_t r = 0; r < fill.axes[d].size(); ++r) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/json.hpp>
 #include <tranship/plan/enum_names.hpp>
@@ -347,8 +348,8 @@ std::string messages_text(Index count) {
 
 std::string text_of(const char* what, const Stretches& stretches) {
   if (stretches.bins.empty()) return "";
-  std::string out = fmt::format("  stretches {}: shortest {}, median {}, longest {} cells\n", what, stretches.shortest,
-                                stretches.median, stretches.longest);
+  std::string out = fmt::format("  stretches {}: shortest {}, median {}, longest {}\n", what, stretches.shortest,
+                                stretches.median, amount(stretches.longest, "cell"));
   Index total = 0;
   for (const StretchBin& bin : stretches.bins) total += bin.bytes;
   for (const StretchBin& bin : stretches.bins) {
@@ -412,8 +413,8 @@ PlanSummary summarise(const TransferPlan& plan) {
 std::string explain_text(const PlanSummary& summary) {
   std::vector<std::string_view> words;
   for (const Combine combine : summary.combines) words.push_back(name_of(combine));
-  std::string out = fmt::format("{}{}{}, rank {}: {} runs\n", name_in_text(summary.kind), words.empty() ? "" : " by ",
-                                join_text(words, " and "), summary.rank, summary.stored_runs);
+  std::string out = fmt::format("{}{}{}, rank {}: {}\n", name_in_text(summary.kind), words.empty() ? "" : " by ",
+                                join_text(words, " and "), summary.rank, amount(summary.stored_runs, "run"));
   out += line("receives", messages_text(summary.messages_received), summary.received);
   out += line("sends", messages_text(summary.messages_sent), summary.sent);
   out += line("keeps", "", summary.local);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/halo_interval.hpp>
 #include <tranship/plan/cut_pieces.hpp>
@@ -31,13 +32,14 @@ void check_options(const Distribution& array, const HaloOptions& options) {
   const int dims = array.dims();
   auto check = [&](Index wanted, Index stored, int d, const char* side) {
     if (wanted > stored)
-      throw_error(ErrorCode::invalid_use, "the halo reaches {} cells {} in dimension {}, the overlap stores {}", wanted,
-                  side, d, stored);
+      throw_error(ErrorCode::invalid_use, "the halo reaches {} {} in dimension {}, the overlap stores {}",
+                  amount(wanted, "cell"), side, d, stored);
   };
   if (options.depth.value_or(0) < 0) throw_error(ErrorCode::invalid_use, "halo depth {} is negative", *options.depth);
   for (const Indices* depth : {&options.depth_low, &options.depth_high}) {
     if (!depth->empty() && depth->size() != dims)
-      throw_error(ErrorCode::invalid_use, "halo depths for {} dimensions of an array of {}", depth->size(), dims);
+      throw_error(ErrorCode::invalid_use, "halo depths for {} of an array of {}", amount(depth->size(), "dimension"),
+                  dims);
     for (int d = 0; d < depth->size(); ++d)
       if ((*depth)[d] < 0)
         throw_error(ErrorCode::invalid_use, "halo depth {} in dimension {} is negative", (*depth)[d], d);
@@ -48,8 +50,8 @@ void check_options(const Distribution& array, const HaloOptions& options) {
     check(depth_of(options, options.depth_high, d, overlap.right.width), overlap.right.width, d, "to the right");
     for (const Indices& offset : options.stencil.offsets) {
       if (offset.size() != dims)
-        throw_error(ErrorCode::invalid_use, "a stencil offset of {} dimensions for an array of {}", offset.size(),
-                    dims);
+        throw_error(ErrorCode::invalid_use, "a stencil offset of {} for an array of {}",
+                    amount(offset.size(), "dimension"), dims);
       check(-offset[d], overlap.left.width, d, "to the left");
       check(offset[d], overlap.right.width, d, "to the right");
     }
@@ -61,9 +63,8 @@ void check_cells(const Distribution& array, const std::vector<Box>& boxes) {
   for (const Box& box : boxes)
     for (const Indices* corner : {&box.lower, &box.upper})
       if (corner->size() != dims)
-        throw_error(ErrorCode::invalid_use,
-                    "a box of cells of {} dimensions for the halo of an array whose cells have {}", corner->size(),
-                    dims);
+        throw_error(ErrorCode::invalid_use, "a box of cells of {} for the halo of an array whose cells have {}",
+                    amount(corner->size(), "dimension"), dims);
 }
 
 /// What lies beyond a replicated edge copies cells of the same local array at that edge, which must be wanted, too.
@@ -369,7 +370,8 @@ Image plain_image(int slot, int dims) {
 TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options) {
   std::vector<const ArraySpec*> slots;
   if (!options.cells.empty() && options.cells.size() != fields.size())
-    throw_error(ErrorCode::invalid_use, "cells of {} arrays for the halo of {}", options.cells.size(), fields.size());
+    throw_error(ErrorCode::invalid_use, "cells of {} for the halo of {}", amount(options.cells.size(), "array"),
+                fields.size());
   for (const ArraySpec& field : fields) {
     if (!options.cells.empty()) check_cells(field.distribution, options.cells[slots.size()]);
     slots.push_back(&field);
@@ -389,8 +391,8 @@ TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloO
 TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
                        const TiledHaloOptions& options) {
   if (!options.cells.empty())
-    throw_error(ErrorCode::unsupported, "the halo of {} tiles is not cut to cells of {} arrays", tiling.tiles(),
-                options.cells.size());
+    throw_error(ErrorCode::unsupported, "the halo of {} is not cut to cells of {}", amount(tiling.tiles(), "tile"),
+                amount(options.cells.size(), "array"));
   const TiledFields tiled(tiling, fields, options.vectors);
   for (const ArraySpec* spec : tiled.slots()) check_options(spec->distribution, options);
 

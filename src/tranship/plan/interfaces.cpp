@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/tiled_fields.hpp>
 
@@ -217,9 +218,8 @@ TransferPlan plan_interfaces(std::span<const ArraySpec> fields, Rank rank) {
     for (int d = 0; !array.is_indexed() && d < array.dims(); ++d)
       any |= array.axis(d).partition().points == Points::interfaces;
     if (!any)
-      throw_error(ErrorCode::invalid_use,
-                  "array {} of {} dimensions counts interfaces in 0 of them: no two parts share a point", slot,
-                  array.dims());
+      throw_error(ErrorCode::invalid_use, "array {} of {} counts interfaces in 0 of them: no two parts share a point",
+                  slot, amount(array.dims(), "dimension"));
     if (array.replicated())
       throw_error(ErrorCode::unsupported, "shared interfaces of array {}, which is replicated, are not defined", slot);
     plan.slots.push_back({field.type, array.local_extents(rank), fingerprint_of(field)});
@@ -243,7 +243,7 @@ TransferPlan plan_interfaces(const Tiling& tiling, std::span<const TiledField> f
         if (array.axis(fields[f].tile_dims[k]).partition().points == Points::interfaces) found = k, ++count;
       if (count != 1)
         throw_error(count == 0 ? ErrorCode::invalid_use : ErrorCode::unsupported,
-                    "field {} counts interfaces in {} dimensions of tile {}; needs 1", f, count, t);
+                    "field {} counts interfaces in {} of tile {}; needs 1", f, amount(count, "dimension"), t);
       if (t == 0)
         across.push_back(found);
       else if (found != across.back())

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <climits>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json_value.hpp>
 #include <tranship/plan/check_plan.hpp>
@@ -208,7 +209,7 @@ Enum enum_of(const Enum (&all)[n], const Json& value, std::string_view where) {
 Run run_of(const Json& value, std::string_view where) {
   const std::size_t size = array_of(value, where).size();
   if (size != 3 && size != 6 && size != 8)
-    throw_error(ErrorCode::bad_text, "{}: a run of {} numbers; 3, 6 or 8 are expected", where, size);
+    throw_error(ErrorCode::bad_text, "{}: a run of {}; 3, 6 or 8 are expected", where, amount(size, "number"));
   Run run;
   Index* const members[] = {&run.source,       &run.target,       &run.length,      &run.count,
                             &run.source_pitch, &run.target_pitch, &run.source_step, &run.target_step};
@@ -232,7 +233,8 @@ void read_list(JsonObject& object, const char* key, T (*read)(const Json&, const
 
 RunLattice lattice_of(const Json& value, const std::string& where) {
   const std::size_t size = array_of(value, where).size();
-  if (size != 11) throw_error(ErrorCode::bad_text, "{}: a lattice of {} numbers; 11 are expected", where, size);
+  if (size != 11)
+    throw_error(ErrorCode::bad_text, "{}: a lattice of {}; 11 are expected", where, amount(size, "number"));
   RunLattice out;
   std::size_t i = 0;
   for (LocalComb* comb : {&out.source, &out.target})
@@ -277,8 +279,8 @@ Slot slot_of(const Json& value, const std::string& where) {
   const std::string& digits = word_of(object.at("fingerprint"), object.path("fingerprint"));
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.fingerprint, 16);
   if (digits.size() != 16 || error != std::errc() || end != digits.data() + digits.size())
-    throw_error(ErrorCode::bad_text, "{}: expected 16 hexadecimal digits, found {} characters",
-                object.path("fingerprint"), digits.size());
+    throw_error(ErrorCode::bad_text, "{}: expected 16 hexadecimal digits, found {}", object.path("fingerprint"),
+                amount(digits.size(), "character"));
   object.finish();
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/cut_pieces.hpp>
 #include <tranship/plan/fills.hpp>
@@ -63,8 +64,8 @@ std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, c
 
 void check_box(const Distribution& array, const char* what, const Indices& first, const Indices& extents) {
   if (first.size() != array.dims() || extents.size() != array.dims())
-    throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] of a {} of {} dimensions", to_string(first),
-                to_string(extents), what, array.dims());
+    throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] of a {} of {}", to_string(first),
+                to_string(extents), what, amount(array.dims(), "dimension"));
   for (int d = 0; d < array.dims(); ++d)
     if (first[d] < 0 || extents[d] < 0 || extents[d] > array.extents()[d] || first[d] > array.extents()[d] - extents[d])
       throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] leaves the {} of extents [{}]",

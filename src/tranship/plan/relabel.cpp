@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/redistribution.hpp>
 
@@ -155,7 +156,8 @@ Relabelled relabel(const Distribution& source, const Distribution& target) {
                 to_string(target.extents()));
   const Index parts = target.grid().size();
   if (parts > relabel_parts_max)
-    throw_error(ErrorCode::unsupported, "relabelling {} parts; at most {} are supported", parts, relabel_parts_max);
+    throw_error(ErrorCode::unsupported, "relabelling {}; at most {} are supported", amount(parts, "part"),
+                relabel_parts_max);
   const bool indexed = source.is_indexed() || target.is_indexed();
   const Held held = indexed ? held_indexed(source, target) : held_structured(source, target);
 

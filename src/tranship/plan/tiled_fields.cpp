@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -12,8 +13,8 @@ TiledFields::TiledFields(const Tiling& tiling, std::span<const TiledField> field
   const int tiles = tiling.tiles(), tile_dims = tiling.dims();
   for (int v = 0; v < int(vectors.size()); ++v) {
     if (int(vectors[v].size()) != tile_dims)
-      throw_error(ErrorCode::invalid_use, "vector {} has {} components on a tiling of {} dimensions", v,
-                  vectors[v].size(), tile_dims);
+      throw_error(ErrorCode::invalid_use, "vector {} has {} on a tiling of {}", v,
+                  amount(vectors[v].size(), "component"), amount(tile_dims, "dimension"));
     std::vector<int>& along = fields_along_.emplace_back(tile_dims, -1);
     for (const auto& [f, k] : vectors[v]) {
       if (f < 0 || f >= int(fields.size()))
@@ -34,8 +35,8 @@ TiledFields::TiledFields(const Tiling& tiling, std::span<const TiledField> field
   for (int f = 0; f < int(fields.size()); ++f) {
     const TiledField& field = fields[f];
     if (int(field.tiles.size()) != tiles)
-      throw_error(ErrorCode::invalid_use, "field {} has {} arrays, the tiling has {} tiles", f, field.tiles.size(),
-                  tiles);
+      throw_error(ErrorCode::invalid_use, "field {} has {}, the tiling has {}", f, amount(field.tiles.size(), "array"),
+                  amount(tiles, "tile"));
     if (int(field.tile_dims.size()) != tile_dims)
       throw_error(ErrorCode::invalid_use, "field {} names {} tile dimensions, the tiling has {}", f,
                   field.tile_dims.size(), tile_dims);
@@ -50,8 +51,8 @@ TiledFields::TiledFields(const Tiling& tiling, std::span<const TiledField> field
                       d, array.dims(), k);
         seen |= 1u << d;
         if (array.axis(d).period() != tiling.extents(t)[k])
-          throw_error(ErrorCode::mismatch, "field {} has {} cells in tile dimension {} of tile {}, the tiling has {}",
-                      f, array.axis(d).period(), k, t, tiling.extents(t)[k]);
+          throw_error(ErrorCode::mismatch, "field {} has {} in tile dimension {} of tile {}, the tiling has {}", f,
+                      amount(array.axis(d).period(), "cell"), k, t, tiling.extents(t)[k]);
         const Overlap& overlap = array.axis(d).partition().overlap;
         for (const OverlapSide& side : {overlap.left, overlap.right})
           if (side.width > 0 && side.edge != EdgePolicy::open)
@@ -88,8 +89,8 @@ TiledImage TiledFields::image(int f, int t, int other, const IndexMap& map) cons
     throw_error(ErrorCode::invalid_use, "field {} of type {} cannot be negated across an edge", f,
                 name_of(source_spec.type));
   if (source_spec.distribution.dims() != array.dims())
-    throw_error(ErrorCode::mismatch, "vector components {} and {} have {} and {} dimensions", f, source_field,
-                array.dims(), source_spec.distribution.dims());
+    throw_error(ErrorCode::mismatch, "vector components {} and {} have {} and {}", f, source_field, array.dims(),
+                amount(source_spec.distribution.dims(), "dimension"));
   TiledImage image{.source_slot = slot(source_field, other),
                    .map = sign < 0 ? ElementMap::negate : ElementMap::copy,
                    .source_dims = std::vector<int>(std::size_t(array.dims())),
@@ -120,8 +121,8 @@ TiledImage TiledFields::image(int f, int t, int other, const IndexMap& map) cons
   }
   for (std::size_t i = 0; i < others_target.size(); ++i)
     if (source_spec.distribution.extents()[others_source[i]] != array.extents()[others_target[i]])
-      throw_error(ErrorCode::mismatch, "dimension {} of field {} has {} cells, of field {} {}", others_target[i], f,
-                  array.extents()[others_target[i]], source_field,
+      throw_error(ErrorCode::mismatch, "dimension {} of field {} has {}, of field {} {}", others_target[i], f,
+                  amount(array.extents()[others_target[i]], "cell"), source_field,
                   source_spec.distribution.extents()[others_source[i]]);
   return image;
 }

@@ -64,8 +64,8 @@ CollectiveMeaning::CollectiveMeaning(const Program& program) : size_(static_cast
     const Index input = chunks_of(program, rank, BufferKind::input);
     Index output = chunks_of(program, rank, BufferKind::output);
     if (input != input_chunks_)
-      throw_error(ErrorCode::bad_file, "the input of rank {} has {} chunks, that of rank 0 has {}", rank, input,
-                  input_chunks_);
+      throw_error(ErrorCode::bad_file, "the input of rank {} has {}, that of rank 0 has {}", rank,
+                  amount(input, "chunk"), input_chunks_);
     // Older plans say nothing of an output that is the input.
     if (program.in_place && output == 0 && kind_ != Kind::reducescatter) output = input;
     Index wanted = input;

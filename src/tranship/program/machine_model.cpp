@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json_value.hpp>
 
@@ -175,8 +176,8 @@ MachineModel read_machine(std::string_view text) {
   out.ranks_per_host = count_of(from, "ranks_per_host", 1);
   out.cores_per_host = count_of(from, "cores_per_host", 0);
   if (out.cores_per_host > 0 && out.blocks == MachineModel::Blocks::together)
-    throw_error(ErrorCode::bad_text, "cores_per_host: {} cores, where thread blocks run together; leave it out",
-                out.cores_per_host);
+    throw_error(ErrorCode::bad_text, "cores_per_host: {}, where thread blocks run together; leave it out",
+                amount(out.cores_per_host, "core"));
   out.core_switch_ns = optional_number(from, "core_switch_ns");
   out.launch_ns = optional_number(from, "launch_ns");
   out.launch_copy = optional_rate(from, "launch_copy_gb_per_s", {});

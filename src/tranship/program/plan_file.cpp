@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/plan_words.hpp>
 #include <tranship/program/step_shape.hpp>
@@ -75,7 +76,8 @@ class RankReader {
       SwitchGroup out{.buffer = buffer, .ranks = numbers_of(group.at("ranks"), group.path("ranks"))};
       if (const Index size = index_of(group.at("size"), group.path("size"));
           size != static_cast<Index>(out.ranks.size()))
-        throw_error(ErrorCode::bad_file, "{}: {} ranks in a group of {}", group.path("size"), out.ranks.size(), size);
+        throw_error(ErrorCode::bad_file, "{}: {} in a group of {}", group.path("size"),
+                    amount(out.ranks.size(), "rank"), size);
       keep_others(group, unknown_);
       out_.switches.push_back(std::move(out));
     }
@@ -255,7 +257,8 @@ class RankReader {
     const Json* const ids = op.find("channel_ids");
     const auto numbers = ids ? numbers_of(*ids, op.path("channel_ids")) : std::vector<std::int32_t>{0};
     if (numbers.size() != 1)
-      throw_error(ErrorCode::bad_file, "{}: {} channels where 1 is used", op.path("channel_ids"), numbers.size());
+      throw_error(ErrorCode::bad_file, "{}: {} where 1 is used", op.path("channel_ids"),
+                  amount(numbers.size(), "channel"));
     const Index size = index_of(op.at("size"), op.path("size"));
     const Operand there = group_operand(numbers[0], index_of(op.at("buffer_offset"), op.path("buffer_offset")), size,
                                         op.path("channel_ids"));

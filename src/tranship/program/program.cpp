@@ -61,7 +61,7 @@ class Checker {
   }
 
   void check_peer(Rank peer, const char* what) const {
-    if (peer < 0 || peer >= size()) fail("{} leads to rank {}, the program has {} ranks", what, peer, size());
+    if (peer < 0 || peer >= size()) fail("{} leads to rank {}, the program has {}", what, peer, amount(size(), "rank"));
   }
 
   void check_rank(const RankProgram& rank) {
@@ -151,15 +151,15 @@ class Checker {
   void check_share(const Step& step) const {
     if (step.shares == 0 && step.share == 0) return;
     if (step.shares < 1 || step.share < 0 || step.share >= step.shares)
-      fail("a group of {} blocks has no block {}", step.shares, step.share);
+      fail("a group of {} has no block {}", amount(step.shares, "block"), step.share);
   }
 
   void check_ids(const Step& step) const {
     switch (step.kind) {
       case StepKind::barrier:
         if (step.ids.size() != 1 || step.ids[0] < 0 || step.participants < 1)
-          fail("a barrier has one id of at least 0 and at least 1 block, not {} ids and {} blocks", step.ids.size(),
-               step.participants);
+          fail("a barrier has one id of at least 0 and at least 1 block, not {} and {}", amount(step.ids.size(), "id"),
+               amount(step.participants, "block"));
         return;
       case StepKind::acquire:
       case StepKind::release:
@@ -172,7 +172,7 @@ class Checker {
     }
     const StepShape& shape = shape_of(step.kind);
     if (shape.channel == StepChannel::none || shape.channel == StepChannel::switched) {
-      if (!step.ids.empty()) fail("the step names {} channels and takes none", step.ids.size());
+      if (!step.ids.empty()) fail("the step names {} and takes none", amount(step.ids.size(), "channel"));
       return;
     }
     for (const std::int32_t id : step.ids)
@@ -180,8 +180,8 @@ class Checker {
         fail("{} channel {} is not in the list of the block", name_of(step.channel), id);
     const bool names_each = step.kind == StepKind::put_signal || step.kind == StepKind::put_signal_flush;
     if (names_each && step.ids.size() != step.operands.size() - static_cast<std::size_t>(step.sources))
-      fail("{} channels for {} targets", step.ids.size(),
-           step.operands.size() - static_cast<std::size_t>(step.sources));
+      fail("{} for {}", amount(step.ids.size(), "channel"),
+           amount(step.operands.size() - static_cast<std::size_t>(step.sources), "target"));
   }
 
   void check_operands(const Step& step, const StepShape& shape) const {
@@ -193,13 +193,14 @@ class Checker {
            counted_or_no(targets, "target"), operands_text(shape.sources), plural_of("source", shape.sources),
            operands_text(shape.targets), plural_of("target", shape.targets));
     if (shape.pairing == Pairing::pairs && sources != targets)
-      fail("{} sources for {} targets: each source goes to the target of its place", sources, targets);
+      fail("{} for {}: each source goes to the target of its place", amount(sources, "source"),
+           amount(targets, "target"));
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
       const bool is_source = i < sources;
       const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
       check_operand(step.operands[i], what, step.channel);
       if (step.operands[i].count != step.operands[shape.pairing == Pairing::pairs ? i % sources : 0].count)
-        fail("operands of {} and {} chunks", step.operands[0].count, step.operands[i].count);
+        fail("operands of {} and {}", step.operands[0].count, amount(step.operands[i].count, "chunk"));
     }
   }
 
@@ -401,7 +402,7 @@ std::string chunks_text(std::string_view buffer, Index first, Index count) {
   const auto end = static_cast<__int128>(first) + count;
   const bool fits = end <= std::numeric_limits<Index>::max() && count >= 0;
   return fits ? fmt::format("{}[{}..{})", buffer, first, first + count)
-              : fmt::format("{} chunks from {}[{}] on", count, buffer, first);
+              : fmt::format("{} from {}[{}] on", amount(count, "chunk"), buffer, first);
 }
 
 std::string path_of(const UnknownKey& key) {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/program/collective.hpp>
@@ -601,9 +602,9 @@ class Replayer {
     if (is_near) return machine_.memory;
     if (!machine_.has_far_memory)
       throw_error(ErrorCode::unsupported,
-                  "\"{}\" has no memory channels between hosts: ranks {} and {} are on hosts {} and {} ({} ranks each)",
+                  "\"{}\" has no memory channels between hosts: ranks {} and {} are on hosts {} and {} ({} each)",
                   printable(machine_.name, name_chars_max), from, to, host_of(from), host_of(to),
-                  machine_.ranks_per_host);
+                  amount(machine_.ranks_per_host, "rank"));
     return machine_.far_memory;
   }
 

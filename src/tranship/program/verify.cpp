@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/verify/execution.hpp>
 
@@ -54,7 +55,8 @@ std::string Verification::text() const {
 }
 
 Verification verify(const Program& program, const VerifyOptions& options) {
-  if (options.launches < 1) throw_error(ErrorCode::invalid_use, "a proof of {} launches; at least 1", options.launches);
+  if (options.launches < 1)
+    throw_error(ErrorCode::invalid_use, "a proof of {}; at least 1", amount(options.launches, "launch", "launches"));
   check_structure(program);
   const CollectiveMeaning meaning(program);
   const std::vector<Cut> cuts = verification::cuts_of(program);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
@@ -210,8 +211,8 @@ struct Exchange::State final : UnderWay::Item, std::enable_shared_from_this<Exch
       }));
     // Every send has found its arrival, so equal numbers say that every arrival has its send.
     if (received != sent)
-      throw_error(ErrorCode::mismatch, "the plans of all ranks together receive {} messages and send {} (rank {})",
-                  received, sent, rank());
+      throw_error(ErrorCode::mismatch, "the plans of all ranks together receive {} and send {} (rank {})",
+                  amount(received, "message"), sent, rank());
   }
 
   void check_snapshot() const {
@@ -599,8 +600,8 @@ struct Exchange::State final : UnderWay::Item, std::enable_shared_from_this<Exch
           rank());
     check_not_in_flight();
     if (views.size() != cards_per_rank)
-      throw_error(ErrorCode::invalid_use, "{} arrays for an exchange of {} (rank {})", views.size(), cards_per_rank,
-                  rank());
+      throw_error(ErrorCode::invalid_use, "{} for an exchange of {} (rank {})", amount(views.size(), "array"),
+                  cards_per_rank, rank());
     const auto swap_views = [&](std::vector<StridedView>& with) {
       std::size_t i = 0;
       for (auto& arrays : slots)

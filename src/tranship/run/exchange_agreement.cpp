@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/enum_names.hpp>
@@ -65,11 +66,11 @@ std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_f
   for (Rank r = 0; r < world.size(); ++r) {
     const Vote& vote = votes[std::size_t(r)];
     if (vote.kind != mine.kind || vote.schedule != mine.schedule || vote.arrays != mine.arrays)
-      throw_error(ErrorCode::mismatch,
-                  "rank {} runs a plan of kind {} with schedule {} and {} arrays, rank {} one of kind {} with "
-                  "schedule {} and {}",
-                  world.rank(), name_of(mine.kind), name_of(mine.schedule), mine.arrays, r, name_of(vote.kind),
-                  name_of(vote.schedule), vote.arrays);
+      throw_error(
+          ErrorCode::mismatch,
+          "rank {} runs a plan of kind {} with schedule {} and {}, rank {} one of kind {} with schedule {} and {}",
+          world.rank(), name_of(mine.kind), name_of(mine.schedule), amount(mine.arrays, "array"), r, name_of(vote.kind),
+          name_of(vote.schedule), vote.arrays);
     if (vote.sources != mine.sources)
       throw_error(ErrorCode::mismatch, "rank {} takes {}, and rank {} takes {}", world.rank(), name_of(mine.sources), r,
                   name_of(vote.sources));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -35,8 +36,8 @@ std::string schedule_line(const ExplainedExchange& exchange) {
 
 std::string line_of(const std::string& what, const MoveBundle& moves) {
   const MoveList::Summary m = moves.summary();
-  return fmt::format("{}: {} bytes in {} moves, {} walks, contiguous runs of {} bytes and more, {} on average\n", what,
-                     moves.bytes(), m.moves, m.walks, m.run_bytes_min, m.run_bytes_mean);
+  return fmt::format("{}: {} bytes in {}, {} walks, contiguous runs of {} bytes and more, {} on average\n", what,
+                     moves.bytes(), amount(m.moves, "move"), m.walks, m.run_bytes_min, m.run_bytes_mean);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/lower/view_overlap.hpp>
 
@@ -17,8 +18,8 @@ void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
     throw_error(ErrorCode::mismatch, "{} has local extents [{}], the plan [{}] (rank {})", array.name,
                 to_string(view.extents), to_string(slot.local_extents), rank);
   if (view.strides.size() != view.extents.size())
-    throw_error(ErrorCode::invalid_use, "{} has {} extents and {} strides (rank {})", array.name, view.extents.size(),
-                view.strides.size(), rank);
+    throw_error(ErrorCode::invalid_use, "{} has {} and {} (rank {})", array.name, amount(view.extents.size(), "extent"),
+                amount(view.strides.size(), "stride"), rank);
   if (view.imaginary && !is_complex(view.type))
     throw_error(ErrorCode::invalid_use, "{} of {} has an imaginary plane (rank {})", array.name, name_of(view.type),
                 rank);
@@ -90,7 +91,8 @@ void check_has_memory(const ExchangeArray& array, Rank rank) {
   const StridedView& view = array.view;
   if (view.data) return;
   if (const Index elements = checked_product(view.extents); elements > 0)
-    throw_error(ErrorCode::invalid_use, "{} of {} elements has no memory (rank {})", array.name, elements, rank);
+    throw_error(ErrorCode::invalid_use, "{} of {} has no memory (rank {})", array.name, amount(elements, "element"),
+                rank);
 }
 
 void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots) {
@@ -104,8 +106,8 @@ void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots) {
 
 void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size, Sources sources) {
   if (slots.size() != plan.slots.size())
-    throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} arrays are given (rank {})", plan.slots.size(),
-                slots.size(), plan.rank);
+    throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} are given (rank {})", plan.slots.size(),
+                amount(slots.size(), "array"), plan.rank);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].empty())
       throw_error(ErrorCode::invalid_use, "slot {} of the plan has 0 arrays (rank {})", i, plan.rank);
@@ -120,8 +122,8 @@ void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world
                   plan.rank);
     const std::size_t from = slots[std::size_t(source_slot)].size(), to = slots[std::size_t(target_slot)].size();
     if (from != to)
-      throw_error(ErrorCode::invalid_use, "the plan moves slot {} of {} arrays to slot {} of {} (rank {})", source_slot,
-                  from, target_slot, to, plan.rank);
+      throw_error(ErrorCode::invalid_use, "the plan moves slot {} of {} to slot {} of {} (rank {})", source_slot,
+                  amount(from, "array"), target_slot, to, plan.rank);
   };
   const auto check_group = [&](const Transfer& t) {
     check_transfer(t.peer, t.group->source_slot, t.group->target_slot);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/base/random.hpp>
@@ -120,7 +121,7 @@ class ProgramExecutor::State {
 
   void set_up(const Program& program, Index elements, ElementType type, CallSite where) {
     if (static_cast<Index>(program.ranks.size()) != world_.size())
-      throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program.ranks.size(),
+      throw_error(ErrorCode::invalid_use, "a program for {} in a world of {}", amount(program.ranks.size(), "rank"),
                   world_.size());
     compare_programs(program, elements, type, where);
     meets_between_ = verdict_on(world_, program, where).needs_meeting;

@@ -177,8 +177,8 @@ class MatrixPicture {
   void list_ranks(std::span<const PlanSummary> plans) {
     for (const PlanSummary& plan : plans) {
       if (plan.kind != kind_)
-        throw_error(ErrorCode::invalid_use, "plans of one exchange are needed: that of rank {} is of a {}, not a {}",
-                    plan.rank, kind_in_words(plan.kind), kind_in_words(kind_));
+        throw_error(ErrorCode::invalid_use, "plans of one exchange are needed: that of rank {} is of {}, not of {}",
+                    plan.rank, with_article(kind_in_words(plan.kind)), with_article(kind_in_words(kind_)));
       ranks_.push_back(plan.rank);
       given_.push_back(plan.rank);
       for (const PeerAmount& peer : plan.peers) ranks_.push_back(peer.peer);
@@ -281,7 +281,7 @@ class MatrixPicture {
       return fmt::format("some ranks have more than {} transfers, which are not listed", grouped(transfers_listed_max));
     std::string out = fmt::format("{} in {}", human_bytes(moved_), counted(messages_, "message"));
     out += alone_in_words({kept_, filled_});
-    if (per_square_ > 1) out += fmt::format("; a square is {} by {} ranks", per_square_, per_square_);
+    if (per_square_ > 1) out += fmt::format("; a square is {} by {}", per_square_, amount(per_square_, "rank"));
     return out;
   }
 

@@ -92,7 +92,7 @@ std::optional<Index> cell_of(const AxisParts& axis, Index part) {
 template <class BlocksMax>
 Map map_of(const Distribution& d, const std::optional<Place>& through, BlocksMax&& blocks_max) {
   if (d.is_indexed())
-    throw_error(ErrorCode::unsupported, "an indexed distribution of {} ids has no picture", d.id_count());
+    throw_error(ErrorCode::unsupported, "an indexed distribution of {} has no picture", amount(d.id_count(), "id"));
   auto axis_of = [&](int dim, bool is_rows) {
     return Axis{dim, d.extents()[dim], leading_blocks(d.axis(dim), blocks_max(d.axis(dim), is_rows))};
   };
@@ -589,8 +589,8 @@ class SvgPicture {
 std::string picture_text(const ArraySpec& spec, const PictureOptions& options) {
   const Distribution& d = spec.distribution;
   if (options.max_columns < 1 || options.max_rows < 1)
-    throw_error(ErrorCode::invalid_use, "a picture of {} columns and {} rows; at least 1 of each is needed",
-                options.max_columns, options.max_rows);
+    throw_error(ErrorCode::invalid_use, "a picture of {} and {}; at least 1 of each is needed",
+                amount(options.max_columns, "column"), amount(options.max_rows, "row"));
   Map map;
   std::vector<Piece> rows, columns;
   Glyphs glyphs(1, options.colors);

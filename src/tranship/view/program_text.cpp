@@ -200,7 +200,7 @@ std::string step_text(const Program& program, const StepPlace& place, std::size_
   std::vector<std::string> parts;
   if (shape.moves()) parts.push_back(operands_text(rank, step, shape, list_max));
   if (step.kind == StepKind::barrier)
-    parts.push_back(fmt::format("barrier {} of {} blocks", step.ids[0], step.participants));
+    parts.push_back(fmt::format("barrier {} of {}", step.ids[0], amount(step.participants, "block")));
   else if (step.kind == StepKind::acquire || step.kind == StepKind::release)
     parts.push_back(fmt::format("semaphore{} {}", step.ids.size() == 1 ? "" : "s", join_text(step.ids, ", ")));
   else if (!step.ids.empty() && !(shape.moves() && !signals(step.kind)))
@@ -317,7 +317,7 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
     }
     if (folds) out += folded_text(alike, rank);
   }
-  if (arrows.dropped() > 0) out += fmt::format("\n{} pairs of steps are left out\n", arrows.dropped());
+  if (arrows.dropped() > 0) out += fmt::format("\n{} of steps are left out\n", amount(arrows.dropped(), "pair"));
   if (left_out > 0 && !options.rank) out += fmt::format("\n{} more: --rank shows one\n", counted(left_out, "rank"));
   return out;
 }

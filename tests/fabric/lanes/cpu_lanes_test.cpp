@@ -457,7 +457,7 @@ TEST(BlockLanes, meet) {
 
 TEST(BlockLanes, refuse_impossible_shapes) {
   const auto nothing = [](const CpuLane&, const HeapView&, int*) {};
-  expect_error(ErrorCode::invalid_use, {"1 blocks of 0 lanes"}, {.lanes = 0}, nothing);
+  expect_error(ErrorCode::invalid_use, {"1 block of 0 lanes"}, {.lanes = 0}, nothing);
   expect_error(ErrorCode::invalid_use, {"at most 1024 lanes"}, {.lanes = 1025}, nothing);
   expect_error(ErrorCode::invalid_use, {"in warps of 0"}, {.lanes = 4, .warp = 0}, nothing);
   run_alone({.lanes = 1024}, [](const CpuLane& lane, const HeapView&, int*) { lane.block().sync(); });

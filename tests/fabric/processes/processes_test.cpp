@@ -541,7 +541,7 @@ TEST(Processes, have_static_variables_that_can_be_made_symmetric) {
       require(zeros[0] == 0 && zeros[1] == 1.5 && zeros[2] == before, "{} {} {}", zeros[0], zeros[1], zeros[2]);
       require(within == (world.rank() == 0 ? 43 : 40), "{}", within);
       int automatic = 0;
-      require_says(error_of_rank([&] { statics.symmetric(&automatic); }), ErrorCode::invalid_use, {"1 elements of 4"});
+      require_says(error_of_rank([&] { statics.symmetric(&automatic); }), ErrorCode::invalid_use, {"1 element of 4"});
     }
     world.barrier();
     require(zeros[2] == before, "{}", zeros[2]);

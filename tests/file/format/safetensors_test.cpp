@@ -178,9 +178,9 @@ TEST(SafetensorsRefuse, TensorsThatAreWrong) {
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]")), "accepted");
   EXPECT_EQ(refusal(tensor("\"F4\"", "[16]")), "accepted");
   EXPECT_EQ(refusal(tensor("\"F4\"", "[15]")),
-            "bad_file: tensor 'a': 15 elements F4 of 4 bits do not fill the last of 8 bytes");
+            "bad_file: tensor 'a': 15 elements of F4 of 4 bits each: the last of 8 bytes is not full");
   EXPECT_EQ(refusal(tensor("\"F4\"", "[]")),
-            "bad_file: tensor 'a': 1 elements F4 of 4 bits do not fill the last of 1 bytes");
+            "bad_file: tensor 'a': 1 element of F4 of 4 bits each: the last of 1 bytes is not full");
   EXPECT_EQ(refusal(tensor("\"f64\"", "[1]")),
             "unsupported: tensor 'a': dtype 'f64' is not known: supported are BOOL, U8, I8, F8_E5M2, F8_E4M3, F8_E8M0, "
             "F8_E4M3FNUZ, F8_E5M2FNUZ, I16, U16, F16, BF16, I32, U32, F32, C64, F64, I64, U64, F4, F6_E2M3, F6_E3M2");
@@ -206,7 +206,7 @@ TEST(SafetensorsRefuse, TensorsThatAreWrong) {
   EXPECT_EQ(refusal(tensor("\"F64\"", many + "]")), "accepted");
   EXPECT_EQ(refusal(tensor("\"F64\"", many + ",1]")), "unsupported: tensor 'a': shape: more than 64 dimensions");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[0,8,8]")), "bad_file: tensor 'a': data_offsets: more than 2 numbers");
-  EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[8]")), "bad_file: tensor 'a': data_offsets has 1 numbers, 2 are needed");
+  EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[8]")), "bad_file: tensor 'a': data_offsets has 1 number, 2 are needed");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[8,0]")),
             "bad_file: tensor 'a': data_offsets [8, 0] do not hold F64 elements [1] of 8 bytes");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[2]")),

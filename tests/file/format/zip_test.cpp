@@ -286,7 +286,7 @@ TEST(ZipRefuse, DirectoriesThatLie) {
   EXPECT_EQ(refusal(std::string(70'000, 'P')),
             "bad_file: not a zip archive, or cut: 70000 bytes without the record that ends one");
   EXPECT_EQ(with([](BuiltArchive& a) { a.count = 1; }),
-            "bad_file: the directory goes on for 47 bytes after its 1 members");
+            "bad_file: the directory goes on for 47 bytes after its 1 member");
   EXPECT_EQ(with([](BuiltArchive& a) { a.count = 3; }), "bad_file: a directory of 94 bytes cannot list 3 members");
   EXPECT_EQ(with([](BuiltArchive& a) {
               a.members[0].name = std::string(50, 'n');

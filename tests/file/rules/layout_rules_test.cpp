@@ -186,7 +186,7 @@ TEST(LayoutRules, ATensorWithoutARuleIsAnError) {
   const LayoutRules rules = LayoutRules::parse("*.weight = @ 2 : block").value();
   EXPECT_EQ(rules.rule_of("a.bias"), std::nullopt);
   EXPECT_EQ(layout_text(rules, "a.bias", ElementType::f32, {4}),
-            "mismatch: tensor 'a.bias' matches none of 1 rules; a last rule '** = replicated' keeps such tensors whole "
+            "mismatch: tensor 'a.bias' matches none of 1 rule; a last rule '** = replicated' keeps such tensors whole "
             "on every rank");
 }
 
@@ -199,9 +199,9 @@ TEST(LayoutRules, ErrorsOfATensorNameItAndPointAtTheColumn) {
     return refusal_of(spec);
   };
   EXPECT_EQ(refused(ElementType::c64, {8}, "4x1"),
-            "invalid_use: tensor 'b' [8]: column 22: the array has 1 dimensions, its grid 2");
+            "invalid_use: tensor 'b' [8]: column 22: the array has 1 dimension, its grid 2");
   EXPECT_EQ(refused(ElementType::c64, {}, "4x1"),
-            "invalid_use: tensor 'b' []: column 22: the array has 1 dimensions, its grid 2");
+            "invalid_use: tensor 'b' []: column 22: the array has 1 dimension, its grid 2");
   EXPECT_EQ(refused(ElementType::c64, {8, 8}, "9)").substr(0, 41), "invalid_use: tensor 'b' [8, 8]: column 47");
   EXPECT_EQ(refused(ElementType::f32, {8, 9}, "split"),
             "invalid_use: tensor 'b' [8, 9]: column 52: split needs a complex element type, found f32");
@@ -227,8 +227,8 @@ TEST(LayoutRules, ErrorsPointAtTheColumn) {
       {"x = replicated\na = @ 4 : blocks",
        "bad_text: column 26: found 'blocks'; expected whole, block, cyclic or irregular"},
       {"a = @ 4 : block, whole",
-       "bad_text: column 16: found ','; expected '|' or the end: 1 dimensions have their "
-       "partitions"},
+       "bad_text: column 16: found ','; expected '|' or the end after the partition of 1 "
+       "dimension"},
       {"a = @ 0 : block", "invalid_use: column 7: "},
       {"a = f32[4] @ 4 : block", "bad_text: column 5: found 'f'; expected '@' and the grid, or replicated"},
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/combination.hpp>
 
@@ -82,7 +83,7 @@ Coherence::Scope Coherence::scope_of(const std::optional<Region>& region, Index 
   if (!region) return out;
   for (const Box& box : region->boxes())
     if (box.dims() != cells_.whole().dims())
-      throw_error(ErrorCode::invalid_use, "a region of {} dimensions of array '{}', which has {}", box.dims(),
+      throw_error(ErrorCode::invalid_use, "a region of {} of array '{}', which has {}", amount(box.dims(), "dimension"),
                   options_.name, cells_.whole().dims());
   if (!Region(cells_.whole()).contains(*region))
     throw_error(ErrorCode::invalid_use, "region {} leaves array '{}' of {}", to_string(*region), options_.name,
@@ -302,8 +303,8 @@ std::string Coherence::explain(Intent intent, const ArrayAccess& access, CallSit
                        to_string(one.cells));
   const Region old = has_ghosts(access.cells) ? stale(scope) : Region();
   if (!old.empty())
-    out += fmt::format("  an exchange fills {} ghosts of rank {}: those of {} are stale\n",
-                       cells_.parts(old, scope.depth).ghosts.count(), world_.rank(), to_string(old));
+    out += fmt::format("  an exchange fills {} of rank {}: those of {} are stale\n",
+                       amount(cells_.parts(old, scope.depth).ghosts.count(), "ghost"), world_.rank(), to_string(old));
   const bool settled = waiting.empty() && (old.empty() || intent == Intent::write || intent == Intent::accumulate);
   if (settled)
     out += own.explain(

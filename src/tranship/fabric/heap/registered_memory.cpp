@@ -1,5 +1,6 @@
 #include "tranship/fabric/heap/registered_memory.hpp"
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -8,8 +9,8 @@ std::size_t RegisteredMemory::offset_of(const void* first, Index count, std::siz
   const auto from = reinterpret_cast<std::uintptr_t>(memory_);
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(first) - from;
   if (count < 0 || offset > size_bytes_ || std::size_t(count) > (size_bytes_ - offset) / element_bytes)
-    throw_error(ErrorCode::invalid_use, "{} elements of {} bytes at {} do not lie in the {} bytes registered at {}",
-                count, element_bytes, first, size_bytes_, static_cast<const void*>(memory_));
+    throw_error(ErrorCode::invalid_use, "no place for {} of {} bytes at {} in the {} bytes registered at {}",
+                amount(count, "element"), element_bytes, first, size_bytes_, static_cast<const void*>(memory_));
   return offset;
 }
 

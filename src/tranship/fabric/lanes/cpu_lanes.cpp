@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/lanes/fiber.hpp>
 
@@ -512,8 +513,9 @@ void run_lanes(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLa
   world.check_process();
   if (shape.blocks < 1 || shape.block.lanes < 1 || shape.block.lanes > LaneBlock::lanes_max || shape.block.warp < 1)
     throw_error(ErrorCode::invalid_use,
-                "{} blocks of {} lanes in warps of {}: needs at least one of each, and at most {} lanes (rank {})",
-                shape.blocks, shape.block.lanes, shape.block.warp, LaneBlock::lanes_max, world.rank());
+                "{} of {} in warps of {}: needs at least one of each, and at most {} lanes (rank {})",
+                amount(shape.blocks, "block"), amount(shape.block.lanes, "lane"), shape.block.warp,
+                LaneBlock::lanes_max, world.rank());
   Grid(world, shape, kernel).run();
 }
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/processes/other_launcher.hpp>
@@ -32,8 +33,8 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
   int ranks = 0;
   for (const ProgramPart& program : programs) {
     if (program.ranks < 1 || program.words.empty())
-      throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {} ranks",
-                  program.words.size(), program.ranks);
+      throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {}",
+                  program.words.size(), amount(program.ranks, "rank"));
     ranks += program.ranks;
   }
   if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());

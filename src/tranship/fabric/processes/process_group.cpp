@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
@@ -107,7 +108,8 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(
     const int timeout_ms =
         is_ending || signal_check ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
     if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR)
-      throw_error(ErrorCode::io, "cannot wait for {} processes: {}", polled.size(), std::strerror(errno));
+      throw_error(ErrorCode::io, "cannot wait for {}: {}", amount(polled.size(), "process", "processes"),
+                  std::strerror(errno));
     for (std::size_t i = 0; i < polled.size(); ++i)
       if (polled[i].revents != 0) end(ranks[i]);
     if (is_ending && notice_due.passed()) {

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/base/random.hpp>
@@ -281,8 +282,8 @@ class Host {
       throw_error(ErrorCode::mismatch, "process {} was built with \"{}\", process {} with \"{}\"", process,
                   printable(build_of(hello), name_chars_max), getpid(), build);
     if (hello.size != size_)
-      throw_error(ErrorCode::mismatch, "process {} joins as rank {} of {}, process {} a world of {} ranks", process,
-                  hello.rank, hello.size, getpid(), size_);
+      throw_error(ErrorCode::mismatch, "process {} joins as rank {} of {}, process {} a world of {}", process,
+                  hello.rank, hello.size, getpid(), amount(size_, "rank"));
     if (hello.rank < 0 || hello.rank >= size_)
       throw_error(ErrorCode::mismatch, "process {} joins as rank {} of {}", process, hello.rank, hello.size);
     Member& its = member(hello.rank);
@@ -315,8 +316,8 @@ class Host {
       const int refused = guest.socket.send(message, joined.shared->descriptor());
       // One that is gone is named when its end is read.
       if (refused != 0 && refused != EPIPE && refused != ECONNRESET)
-        throw_error(ErrorCode::io, "cannot send {} bytes about {} ranks to rank {} (process {}): {}", message.size(),
-                    size_, guest.rank, guest.socket.process(), std::strerror(refused));
+        throw_error(ErrorCode::io, "cannot send {} bytes about {} to rank {} (process {}): {}", message.size(),
+                    amount(size_, "rank"), guest.rank, guest.socket.process(), std::strerror(refused));
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/reduction.hpp>
 #include <tranship/base/sync.hpp>
@@ -69,7 +70,7 @@ std::string to_string(const Call& call) {
       return text + fmt::format(" of block {}", call.detail);
     case CallKind::split:
       if (call.detail >> 60 != 0) return text + fmt::format(" in rows of {}", call.size_bytes);
-      return text + fmt::format(" of {} members from {}, {} apart", call.size_bytes, call.detail >> 32,
+      return text + fmt::format(" of {} from {}, {} apart", amount(call.size_bytes, "member"), call.detail >> 32,
                                 static_cast<std::int32_t>(call.detail));
     case CallKind::all_gather:
     case CallKind::registration:

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/base/printable.hpp>
@@ -106,8 +107,8 @@ std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::siz
   while (granted > 0 && !with(granted).ok()) granted /= 2;
   constexpr std::size_t enough = std::size_t(16) << 20;
   if (heap_bytes || granted < enough)
-    throw_error(ErrorCode::no_memory, "symmetric heaps of {} bytes for each of {} ranks; the system grants {} each: {}",
-                wanted, ranks, granted, made.error().message());
+    throw_error(ErrorCode::no_memory, "symmetric heaps of {} bytes for each of {}; the system grants {} each: {}",
+                wanted, amount(ranks, "rank"), granted, made.error().message());
   // What the heaps take the program has not: half of it is left.
   return with(granted / 2).value();
 }

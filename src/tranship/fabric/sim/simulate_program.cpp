@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
@@ -34,8 +35,8 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
                                         const std::vector<std::string>& program) {
   if (options.ranks < 1 || options.seeds < 1 || program.empty())
     throw_error(ErrorCode::invalid_use,
-                "simulate needs a program, at least 1 rank and at least 1 seed, got {} words, {} ranks and {} seeds",
-                program.size(), options.ranks, options.seeds);
+                "simulate needs a program, at least 1 rank and at least 1 seed, got {} words, {} and {} seeds",
+                program.size(), amount(options.ranks, "rank"), options.seeds);
   default_timeout_ns();  // the program reads it; what is wrong with it is found before it is started
   const auto shared = std::make_shared<SharedWorld>(SharedWorld::Shape{.ranks = 1, .heap_bytes = sizeof(Seeds)},
                                                     SharedWorld::Kind::processes);

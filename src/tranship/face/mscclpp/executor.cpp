@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/io/posix.hpp>
@@ -31,7 +32,7 @@ class Executor::State {
                ElementType type, std::optional<Reduction> reduction, CallSite where) {
     const Program& program = plan.program();
     if (world_.size() != static_cast<int>(program.ranks.size()))
-      throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program.ranks.size(),
+      throw_error(ErrorCode::invalid_use, "a program for {} in a world of {}", amount(program.ranks.size(), "rank"),
                   world_.size());
     const Index width = size_bytes(type);
     const std::pair<const void*, Index> memories[] = {{input, input_bytes}, {output, output_bytes}};

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/tiling.hpp>
 #include <tranship/lower/packing.hpp>
@@ -23,7 +24,7 @@ void check(const QuantityHaloSpec& spec) {
   for (const auto& [name, size] : {std::pair{"strides", spec.strides.size()}, std::pair{"shape", spec.shape.size()},
                                    std::pair{"origin", spec.origin.size()}, std::pair{"extent", spec.extent.size()}})
     if (size != dims)
-      throw_error(ErrorCode::invalid_use, "{} has {} entries for {} dims [{}]", name, size, dims,
+      throw_error(ErrorCode::invalid_use, "{} has {} for {} dims [{}]", name, amount(size, "entry", "entries"), dims,
                   join_text(spec.dims, ", "));
   if (spec.n_points < 1)
     throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {} halo points; at least 1", spec.n_points);
@@ -56,8 +57,8 @@ void check(const HaloExchangeSpec& exchange) {
   const Box& packed = exchange.pack_slices;
   const Box& unpacked = exchange.unpack_slices;
   if (packed.count() != unpacked.count())
-    throw_error(ErrorCode::invalid_use, "pack slices [{}] of {} elements, unpack slices [{}] of {}",
-                to_string(packed.extents()), packed.count(), to_string(unpacked.extents()), unpacked.count());
+    throw_error(ErrorCode::invalid_use, "pack slices [{}] of {}, unpack slices [{}] of {}", to_string(packed.extents()),
+                amount(packed.count(), "element"), to_string(unpacked.extents()), unpacked.count());
   if (packed.empty()) return;
   for (int d = 0; d < dims; ++d)
     if (packed.lower[d] < domain.lower[d] || packed.upper[d] > domain.upper[d])
@@ -87,7 +88,8 @@ StridedView layout_of(const QuantityHaloSpec& spec) {
 }
 
 void check_count(const char* which, std::size_t given, std::size_t needed) {
-  if (given != needed) throw_error(ErrorCode::invalid_use, "{} {} quantities for {} exchanges", given, which, needed);
+  if (given != needed)
+    throw_error(ErrorCode::invalid_use, "{} {} quantities for {}", given, which, amount(needed, "exchange"));
 }
 
 }  // namespace
@@ -96,7 +98,8 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
     : exchanges_(x.size()) {
   if (x.empty()) throw_error(ErrorCode::invalid_use, "a halo message of no exchanges");
   if (!y.empty() && y.size() != x.size())
-    throw_error(ErrorCode::invalid_use, "{} exchanges of x components and {} of y components", x.size(), y.size());
+    throw_error(ErrorCode::invalid_use, "{} of x components and {} of y components", amount(x.size(), "exchange"),
+                y.size());
   dtype_ = x[0].specification.dtype;
   Blocks blocks;
   for (auto* const list : {&blocks.packed, &blocks.unpacked}) list->reserve(x.size() + y.size());

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/halo_interval.hpp>
 
@@ -39,8 +40,9 @@ HaloExchangeSpec exchange_at(const QuantityHaloSpec& specification, BoundaryDire
     throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {} halo points; at least 1", n_points);
   const int dims = int(specification.dims.size());
   if (specification.origin.size() != dims || specification.extent.size() != dims || specification.shape.size() != dims)
-    throw_error(ErrorCode::invalid_use, "origin, extent and shape of {}, {} and {} entries for {} dims",
-                specification.origin.size(), specification.extent.size(), specification.shape.size(), dims);
+    throw_error(ErrorCode::invalid_use, "origin, extent and shape of {}, {} and {} for {} dims",
+                specification.origin.size(), specification.extent.size(),
+                amount(specification.shape.size(), "entry", "entries"), dims);
   HaloExchangeSpec out{.specification = specification, .pack_clockwise_rotation = pack_clockwise_rotation};
   for (int d = 0; d < dims; ++d) {
     const Index origin = specification.origin[d];

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/block_run.hpp>
 #include <tranship/file/format/byte_order.hpp>
@@ -121,8 +122,8 @@ void check_all_owned(const Distribution& target) {
   Index owned = 0;
   for (Index i = 0; i < target.grid().size(); ++i) owned += static_cast<Index>(target.indexed_part(i).owned.size());
   if (owned != target.id_count())
-    throw_error(ErrorCode::unsupported, "cannot verify a layout whose parts own {} of {} ids", owned,
-                target.id_count());
+    throw_error(ErrorCode::unsupported, "cannot verify a layout whose parts own {} of {}", owned,
+                amount(target.id_count(), "id"));
 }
 
 void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyPartsOptions& options) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/manifest_text.hpp>
@@ -37,7 +38,8 @@ void read_parts(const Json& parts, Manifest& out) {
   const Grid& grid = distribution.grid();
   if (!parts.is_array()) throw_error(ErrorCode::bad_file, "parts: expected an array");
   if (static_cast<Index>(parts.size()) != grid.size())
-    throw_error(ErrorCode::bad_file, "the manifest lists {} parts, its layout has {}", parts.size(), grid.size());
+    throw_error(ErrorCode::bad_file, "the manifest lists {}, its layout has {}", amount(parts.size(), "part"),
+                grid.size());
   std::vector<std::string>& files = out.files;
   files.resize(parts.size());
   out.checksums.resize(parts.size());
@@ -105,7 +107,8 @@ std::uint32_t checksum_of_digits(const std::string& digits, std::string_view whe
   std::uint32_t out = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
   if (digits.size() != 8 || failure != std::errc() || end != digits.data() + digits.size())
-    throw_error(ErrorCode::bad_file, "{}: expected 8 hexadecimal digits, found {} characters", where, digits.size());
+    throw_error(ErrorCode::bad_file, "{}: expected 8 hexadecimal digits, found {}", where,
+                amount(digits.size(), "character"));
   return out;
 }
 
@@ -120,12 +123,13 @@ StoredOrder stored_order(const ArraySpec& spec, std::optional<Index> count) {
                 "an array in a file has no {}: its elements lie densely, in row-major order or its reverse", what);
   };
   if (memory.parts == ComplexParts::split) refuse("split complex numbers");
-  if (memory.offset != 0) refuse(fmt::format("offset of {} elements before the first", memory.offset));
-  if (memory.align != 1) refuse(fmt::format("rows aligned to {} elements", memory.align));
+  if (memory.offset != 0) refuse(fmt::format("offset of {} before the first", amount(memory.offset, "element")));
+  if (memory.align != 1) refuse(fmt::format("rows aligned to {}", amount(memory.align, "element")));
   if (!memory.spacing.empty()) refuse(fmt::format("spacing [{}]", to_string(memory.spacing)));
   if (!memory.strides.empty()) refuse(fmt::format("strides [{}]", to_string(memory.strides)));
   if (const Index parts = spec.distribution.grid().size(); parts > parts_max)
-    throw_error(ErrorCode::unsupported, "the layout has {} parts, a directory holds at most {}", parts, parts_max);
+    throw_error(ErrorCode::unsupported, "the layout has {}, a directory holds at most {}", amount(parts, "part"),
+                parts_max);
   const Indices& order = memory.order;
   const bool has_inner = count.value_or(1) > 1;
   for (const NpyOrder outer : {NpyOrder::c, NpyOrder::fortran})

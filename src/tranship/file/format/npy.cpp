@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/byte_order.hpp>
@@ -320,8 +321,8 @@ class HeaderReader : LiteralReader {
   Indices shape() {
     const std::vector<Index> extents = this->extents();
     if (extents.size() > dims_max)
-      throw_error(ErrorCode::unsupported, "the array has {} dimensions, at most {} are supported", extents.size(),
-                  dims_max);
+      throw_error(ErrorCode::unsupported, "the array has {}, at most {} are supported",
+                  amount(extents.size(), "dimension"), dims_max);
     return Indices(std::span<const Index>(extents));
   }
 
@@ -386,8 +387,8 @@ Indices layout_extents(const NpyHeader& header) {
   if (header.count == 1) return out;
   if (out.size() == dims_max)
     throw_error(ErrorCode::unsupported,
-                "{} dimensions of elements '{}', which are {} {} each: a layout has at most {} dimensions, these too",
-                out.size(), printable(header.descr), header.count, name_of(header.type), dims_max);
+                "{} of elements '{}', which are {} {} each: a layout has at most {} dimensions, these too",
+                amount(out.size(), "dimension"), printable(header.descr), header.count, name_of(header.type), dims_max);
   out.push_back(header.count);
   return out;
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/utf8.hpp>
@@ -66,7 +67,7 @@ OpenMember open_member(const NpzName& name) {
                   printable(*name.member, name_chars_max), members.empty() ? "none" : listed(members));
   } else {
     if (members.size() != 1)
-      throw_error(ErrorCode::invalid_use, "'{}' has {} members{}{}", name.archive, members.size(),
+      throw_error(ErrorCode::invalid_use, "'{}' has {}{}{}", name.archive, amount(members.size(), "member"),
                   members.empty()
                       ? ""
                       : fmt::format("; name one, as in '{}:{}': ", name.archive, without_ending(members.front().name)),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/json_events.hpp>
 
@@ -60,7 +61,8 @@ TensorForm form_of(std::string_view dtype, std::span<const Index> shape) {
   const std::optional<ElementType> type = whole_type(dtype);
   const Index bits = type ? Index{8} * size_bytes(*type) : narrow_bits(dtype);
   if (shape.size() > safetensors_dims_max)
-    throw_error(ErrorCode::unsupported, "{} dimensions: at most {} are supported", shape.size(), safetensors_dims_max);
+    throw_error(ErrorCode::unsupported, "{}: at most {} are supported", amount(shape.size(), "dimension"),
+                safetensors_dims_max);
   // An extent of 0 counts as 1 in the check: the strides of an empty tensor must fit too.
   Index cells = 1, dense = bits;
   for (const Index extent : shape) {
@@ -69,8 +71,8 @@ TensorForm form_of(std::string_view dtype, std::span<const Index> shape) {
   }
   if (cells > 0) cells = dense / bits;
   if (cells * bits % 8 != 0)
-    throw_error(ErrorCode::bad_file, "{} elements {} of {} bits do not fill the last of {} bytes", cells, dtype, bits,
-                ceil_divide(cells * bits, 8));
+    throw_error(ErrorCode::bad_file, "{} of {} of {} bits each: the last of {} bytes is not full",
+                amount(cells, "element"), dtype, bits, ceil_divide(cells * bits, 8));
   TensorForm out{.size_bytes = cells * bits / 8, .opaque = !type || shape.size() > dims_max};
   out.type = type && !out.opaque ? *type : ElementType::u8;
   if (out.opaque)
@@ -228,7 +230,8 @@ class HeaderEvents final : public JsonEvents {
     require(shape_seen_, "shape");
     require(offsets_seen_, "data_offsets");
     if (offsets_.size() != 2)
-      throw_error(ErrorCode::bad_file, "{}: data_offsets has {} numbers, 2 are needed", named(out), offsets_.size());
+      throw_error(ErrorCode::bad_file, "{}: data_offsets has {}, 2 are needed", named(out),
+                  amount(offsets_.size(), "number"));
     Result<TensorForm> form = attempt([&] { return form_of(out.dtype, shape_); });
     if (!form) throw make_error(form.error().code(), "{}: {}", named(out), form.error().message());
     out.type = form.value().type;

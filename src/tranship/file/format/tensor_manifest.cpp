@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/json_events.hpp>
 #include <tranship/file/format/manifest_text.hpp>
@@ -29,7 +30,7 @@ void read_files(const Json& files, TensorManifest& out) {
       checksum = checksum_of_digits(word_of(*value, file.path("crc32")), file.path("crc32"));
     file.finish();
     if (rank < 0 || rank >= static_cast<Index>(files.size()))
-      throw_error(ErrorCode::bad_file, "{}: rank {} of {} files", file.path("rank"), rank, files.size());
+      throw_error(ErrorCode::bad_file, "{}: rank {} of {}", file.path("rank"), rank, amount(files.size(), "file"));
     if (!out.files[rank].name.empty())
       throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", file.path("rank"), rank);
     check_stored_name(name, file.path("file"));
@@ -74,8 +75,8 @@ void read_tensors(const Json& tensors, TensorManifest& out) {
     if (stored_order(spec) != NpyOrder::c)
       throw_error(ErrorCode::bad_file, "{}: safetensors files are row-major", tensor.path("layout"));
     if (const Index ranks = spec.distribution.grid().world_size_min(); ranks > static_cast<Index>(out.files.size()))
-      throw_error(ErrorCode::bad_file, "{}: the layout has {} ranks, the manifest {} files", tensor.path("layout"),
-                  ranks, out.files.size());
+      throw_error(ErrorCode::bad_file, "{}: the layout has {}, the manifest {}", tensor.path("layout"),
+                  amount(ranks, "rank"), amount(out.files.size(), "file"));
     out.tensors.push_back({std::move(shape), spec});
   }
   std::vector<std::string_view> names;

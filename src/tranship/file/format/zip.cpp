@@ -6,6 +6,7 @@
 
 #include <zlib.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/zip_numbers.hpp>
@@ -94,7 +95,8 @@ void refuse_disks(std::uint32_t disk, std::uint32_t directory_disk) {
 
 void refuse_missing_members(std::uint64_t here, std::uint64_t all) {
   if (here != all)
-    throw_error(ErrorCode::unsupported, "an archive of several disks: {} of {} members are on this one", here, all);
+    throw_error(ErrorCode::unsupported, "an archive of several disks: {} of {} are on this one", here,
+                amount(all, "member"));
 }
 
 void check_end(const Directory& directory, Index end) {
@@ -259,21 +261,23 @@ std::vector<ZipMember> read_directory(std::span<const std::byte> bytes) {
   const Bytes archive(bytes, 0);
   const Directory found = find_directory(archive);
   if (found.members > zip_members_max)
-    throw_error(ErrorCode::unsupported, "an archive of {} members: at most {} are read", found.members,
+    throw_error(ErrorCode::unsupported, "an archive of {}: at most {} are read", amount(found.members, "member"),
                 zip_members_max);
   const Bytes directory = archive.part(found.offset, found.bytes, "the directory");
   if (found.members > found.bytes / entry_bytes)
-    throw_error(ErrorCode::bad_file, "a directory of {} bytes cannot list {} members", found.bytes, found.members);
+    throw_error(ErrorCode::bad_file, "a directory of {} bytes cannot list {}", found.bytes,
+                amount(found.members, "member"));
   std::vector<Entry> entries;
   for (Index at = 0; at < found.bytes;) {
     if (static_cast<Index>(entries.size()) == found.members)
-      throw_error(ErrorCode::bad_file, "the directory goes on for {} bytes after its {} members", found.bytes - at,
-                  found.members);
+      throw_error(ErrorCode::bad_file, "the directory goes on for {} bytes after its {}", found.bytes - at,
+                  amount(found.members, "member"));
     entries.push_back(read_entry(directory, at));
     locate_data(archive, found.offset, entries.back());
   }
   if (static_cast<Index>(entries.size()) != found.members)
-    throw_error(ErrorCode::bad_file, "the directory says {} members and lists {}", found.members, entries.size());
+    throw_error(ErrorCode::bad_file, "the directory says {} and lists {}", amount(found.members, "member"),
+                entries.size());
   refuse_overlap(entries);
   std::vector<ZipMember> out;
   for (Entry& entry : entries) out.push_back(std::move(entry.member));

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <climits>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/rules/column_error.hpp>
@@ -144,9 +145,8 @@ Result<ArraySpec> LayoutRules::layout_of(std::string_view tensor, ElementType ty
   const std::optional<std::size_t> number = rule_of(tensor);
   if (!number)
     return make_error(ErrorCode::mismatch,
-                      "tensor '{}' matches none of {} rules; a last rule '** = {}' keeps such tensors whole on every "
-                      "rank",
-                      printable(tensor, name_chars_max), rules_.size(), replicated);
+                      "tensor '{}' matches none of {}; a last rule '** = {}' keeps such tensors whole on every rank",
+                      printable(tensor, name_chars_max), amount(rules_.size(), "rule"), replicated);
   const Rule& rule = rules_[*number];
   const Indices shape = extents.empty() ? Indices{1} : extents;
   Result<ArraySpec> out = attempt([&]() -> ArraySpec {

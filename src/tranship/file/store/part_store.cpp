@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/io/checksum.hpp>
@@ -41,8 +42,8 @@ void check_count(const std::string& directory, Index parts) {
   }
   if (failure) throw posix::io_error("list", directory, failure.value());
   if (found != parts)
-    throw_error(ErrorCode::mismatch, "'{}' holds {} files part-*.npy, the layout has {} parts", directory, found,
-                parts);
+    throw_error(ErrorCode::mismatch, "'{}' holds {} part-*.npy, the layout has {}", directory, amount(found, "file"),
+                amount(parts, "part"));
 }
 
 /// The header of a .npy file of the set.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/safetensors.hpp>
@@ -212,11 +213,11 @@ StoredTensors open_files(const std::string& directory, const std::vector<std::st
                                    return shard_name_of(name) == first;
                                  });
   if (names.size() > 1 && !of_one_checkpoint)
-    throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{} and no *{}: name one of {}", directory,
-                names.size(), file_ending, index_ending, listed(names));
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} *{} and no *{}: name one of {}", directory,
+                amount(names.size(), "file"), file_ending, index_ending, listed(names));
   if (first && first->count != static_cast<Index>(names.size()))
-    throw_error(ErrorCode::bad_file, "directory '{}' holds {} of {} shards, and no *{}: {}", directory, names.size(),
-                first->count, index_ending, listed(names));
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} of {}, and no *{}: {}", directory, names.size(),
+                amount(first->count, "shard"), index_ending, listed(names));
   StoredTensors out = empty_store();
   for (const std::string& name : names) add_whole_tensors(out, fmt::format("{}/{}", directory, name));
   std::unordered_map<std::string_view, Index> file_of;
@@ -240,8 +241,8 @@ StoredTensors open_any(const std::string& path) {
   const std::vector<std::string> indices = indices_in(path);
   if (indices.size() == 1) return open_index(path + "/" + indices.front());
   if (indices.size() > 1)
-    throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{}: name one of {}", path, indices.size(),
-                index_ending, listed(indices));
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} *{}: name one of {}", path,
+                amount(indices.size(), "file"), index_ending, listed(indices));
   const std::vector<std::string> files = tensor_files_in(path);
   if (files.empty())
     throw_error(ErrorCode::bad_file, "directory '{}' holds no '{}', no file *{} and no file *{}", path, manifest_name,

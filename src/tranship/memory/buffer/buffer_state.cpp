@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/combination.hpp>
 
@@ -178,8 +179,8 @@ void BufferState::check(const Request& request) const {
   if (request.region) {
     for (const Box& box : request.region->boxes()) {
       if (box.dims() != extents.size())
-        throw_error(ErrorCode::invalid_use, "a region of {} dimensions of buffer '{}', which has {}", box.dims(),
-                    options.name, extents.size());
+        throw_error(ErrorCode::invalid_use, "a region of {} of buffer '{}', which has {}",
+                    amount(box.dims(), "dimension"), options.name, extents.size());
       if (whole.empty() || !within(box, whole.boxes()[0]))
         throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
                     tranship::to_string(*request.region), options.name, tranship::to_string(extents));

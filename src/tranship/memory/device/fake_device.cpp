@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/memory/combination.hpp>
@@ -348,12 +349,12 @@ class QueuedStream : public Stream {
   }
   void check_given(std::uint64_t number) const {
     if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
-      throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} pieces of work", number,
-                  to_string(device()), given);
+      throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} of work", number,
+                  to_string(device()), amount(given, "piece"));
   }
   [[noreturn]] void fail_late(std::uint64_t number) const {
-    throw_error(ErrorCode::timeout, "{} of {} pieces of work on a stream of {} were over when the deadline passed",
-                done_.load(std::memory_order_acquire), number, to_string(device()));
+    throw_error(ErrorCode::timeout, "{} of {} of work on a stream of {} were over when the deadline passed",
+                done_.load(std::memory_order_acquire), amount(number, "piece"), to_string(device()));
   }
 
   FakeMachine::State& machine_;

@@ -20,8 +20,8 @@ constexpr int blocks_max = 1 << 20;
 void check_rank(const ProgramDraft& program, tranship::Rank rank, const char* what) {
   const auto ranks = static_cast<tranship::Rank>(program.header.ranks.size());
   if (rank < 0 || rank >= ranks)
-    throw_error(ErrorCode::invalid_use, "{} {} is out of bounds: the program \"{}\" has {} ranks", what, rank,
-                program.header.name, ranks);
+    throw_error(ErrorCode::invalid_use, "{} {} is out of bounds: the program \"{}\" has {}", what, rank,
+                program.header.name, amount(ranks, "rank"));
 }
 
 void check_chunk(const ProgramDraft& program, const Chunk& chunk, tranship::Rank owner, const char* what) {
@@ -186,7 +186,7 @@ void add_local_reduction(ProgramDraft& program, StepKind step, const Chunk& sour
 Collective collective_of(const char* name, tranship::Rank ranks, const CollectiveOptions& options, bool cuts_input,
                          bool joins_output) {
   if (ranks < 1 || ranks > ranks_max)
-    throw_error(ErrorCode::invalid_use, "a collective of {} ranks; 1 to {} are possible", ranks, ranks_max);
+    throw_error(ErrorCode::invalid_use, "a collective of {}; 1 to {} are possible", amount(ranks, "rank"), ranks_max);
   if (options.chunk_factor < 1)
     throw_error(ErrorCode::invalid_use, "a chunk factor of {}; it is 1 or more", options.chunk_factor);
   const Index all = checked_multiply(Index(ranks), options.chunk_factor);
@@ -253,9 +253,10 @@ CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Op
   if (options.protocol != "Simple" && options.protocol != "LL")
     throw_error(ErrorCode::invalid_use, "the protocol \"{}\"; it is \"Simple\" or \"LL\"", options.protocol);
   if (options.instances < 1)
-    throw_error(ErrorCode::invalid_use, "{} instances; 1 or more are possible", options.instances);
+    throw_error(ErrorCode::invalid_use, "{}; 1 or more are possible", amount(options.instances, "instance"));
   if (options.threads_per_block < 1)
-    throw_error(ErrorCode::invalid_use, "{} threads per block; 1 or more are possible", options.threads_per_block);
+    throw_error(ErrorCode::invalid_use, "{} per block; 1 or more are possible",
+                amount(options.threads_per_block, "thread"));
   if (options.buffer_alignment < 1)
     throw_error(ErrorCode::invalid_use, "buffers aligned to {} bytes; 1 or more are possible",
                 options.buffer_alignment);
@@ -264,10 +265,10 @@ CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Op
                 options.message_bytes_max);
   const std::size_t ranks = collective.input_chunks.size();
   if (ranks != collective.output_chunks.size())
-    throw_error(ErrorCode::invalid_use, "a collective of {} inputs and {} outputs", ranks,
-                collective.output_chunks.size());
+    throw_error(ErrorCode::invalid_use, "a collective of {} and {}", amount(ranks, "input"),
+                amount(collective.output_chunks.size(), "output"));
   if (ranks < 1 || ranks > static_cast<std::size_t>(ranks_max))
-    throw_error(ErrorCode::invalid_use, "a collective of {} ranks; 1 to {} are possible", ranks, ranks_max);
+    throw_error(ErrorCode::invalid_use, "a collective of {}; 1 to {} are possible", amount(ranks, "rank"), ranks_max);
   Program& header = draft_->header;
   header.name = std::move(name);
   header.collective = collective.name;
@@ -364,7 +365,7 @@ Program CollectiveProgram::lower() const {
 
 Program CollectiveProgram::lower(const Passes& passes) const {
   if (draft_->in_loop)
-    throw_error(ErrorCode::invalid_use, "a loop over {} chunks is still open", draft_->loop_shape.chunks);
+    throw_error(ErrorCode::invalid_use, "a loop over {} is still open", amount(draft_->loop_shape.chunks, "chunk"));
   const auto lowered = [&](ProgramDraft program) {
     if (passes.replication) split_for_instances(program);
     if (passes.fusion) fuse(program);
@@ -544,8 +545,8 @@ void Semaphore::release(int block, DataSync data_sync, CallSite where) {
 LoopIterationContext::LoopIterationContext(CollectiveProgram& program, LoopShape shape) : draft_(program.draft_.get()) {
   if (draft_->in_loop) throw_error(ErrorCode::invalid_use, "a loop within a loop: loops do not nest");
   if (shape.unit_bytes < 1 || shape.chunks < 1)
-    throw_error(ErrorCode::invalid_use, "a loop over units of {} bytes of {} chunks; both are 1 or more",
-                shape.unit_bytes, shape.chunks);
+    throw_error(ErrorCode::invalid_use, "a loop over units of {} bytes of {}; both are 1 or more", shape.unit_bytes,
+                amount(shape.chunks, "chunk"));
   draft_->in_loop = true;
   draft_->loop_shape = shape;
 }

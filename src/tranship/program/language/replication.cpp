@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/language/draft.hpp>
@@ -147,8 +148,8 @@ void replicate(ProgramDraft& program) {
     const auto largest = std::max({resources.peers[0].size(), resources.peers[1].size(), resources.switches.size(),
                                    resources.semaphores.size(), program.ranks[rank].blocks.size()});
     if (static_cast<Index>(largest) > numbers_max / count)
-      throw_error(ErrorCode::invalid_use, "{} instances of {} blocks or channels; {} are possible", count, largest,
-                  numbers_max / std::max<Index>(1, static_cast<Index>(largest)));
+      throw_error(ErrorCode::invalid_use, "{} of {} or channels; {} are possible", amount(count, "instance"),
+                  amount(largest, "block"), numbers_max / std::max<Index>(1, static_cast<Index>(largest)));
     if (program.options.replication == ReplicationPolicy::interleaved)
       for (Index& chunks : resources.chunks) chunks = checked_multiply(chunks, count);
     for (auto& peers : resources.peers) peers = repeated(peers, count);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/program/collective.hpp>
@@ -45,7 +46,8 @@ Extremes extremes_of(const Program& program) {
     out.loop = loop;
     constexpr Index chunks_max = Index(1) << 22;  // of any buffer
     if (loop->chunks > chunks_max)
-      throw_error(ErrorCode::unsupported, "a proof of loops over {} chunks; {} at most", loop->chunks, chunks_max);
+      throw_error(ErrorCode::unsupported, "a proof of loops over {}; {} at most", amount(loop->chunks, "chunk"),
+                  chunks_max);
     if (turn_units(*loop) > turn_units_max)
       throw_error(ErrorCode::unsupported, "a proof of loops in turns of {} bytes; {} at most", loop->unit_bytes,
                   turn_units_max * cut_unit_bytes);
@@ -165,8 +167,8 @@ std::vector<Cut> cuts_of(const Program& program) {
   Index looked_at = 0;
   for (const Index units : sizes) looked_at += boundaries(units);
   if (looked_at > boundaries_most)
-    throw_error(ErrorCode::unsupported, "a proof that looks at {} boundaries of shares and turns; {} at most",
-                looked_at, boundaries_most);
+    throw_error(ErrorCode::unsupported, "a proof that looks at {} of shares and turns; {} at most",
+                amount(looked_at, "boundary", "boundaries"), boundaries_most);
   for (Index units = 1; units <= std::min(stable, sizes_max) && looked_at < boundaries_max; ++units)
     if (sizes.insert(units).second) looked_at += boundaries(units);
   std::vector<Cut> out;

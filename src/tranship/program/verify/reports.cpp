@@ -99,10 +99,10 @@ Execution::Stuck Execution::stuck(int id) {
   if (block.is_done || block.at == block.steps->size()) return {};
   const Step& step = step_of(block);
   if (step.kind == StepKind::barrier) {
-    Stuck out{
-        fmt::format("{} waits at barrier {} with {} of {} blocks", who, step.ids[0],
-                    barriers_[static_cast<std::size_t>(block.rank)][step.ids[0]].arrived.size(), step.participants),
-        {}};
+    Stuck out{fmt::format("{} waits at barrier {} with {} of {}", who, step.ids[0],
+                          barriers_[static_cast<std::size_t>(block.rank)][step.ids[0]].arrived.size(),
+                          amount(step.participants, "block")),
+              {}};
     for (int i = first_block(block.rank); i < first_block(block.rank + 1); ++i)
       if (!block_of(i).is_done && !block_of(i).has_arrived) out.producers.push_back(i);
     spend(static_cast<Index>(of(block.rank).blocks.size()));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/verify/execution.hpp>
 
@@ -200,8 +201,8 @@ Part Execution::part_of(const Block& block, const Step& step, const Pipeline* lo
   const Index chunks = step.operands.empty() ? 0 : step.operands[0].count;
   if (loop && chunks != loop->chunks)
     found(Finding::Kind::mismatch, block.rank, block.index, static_cast<Index>(block.at),
-          fmt::format("{}: a step on {} chunks in a loop over {}", name(block, static_cast<Index>(block.at)), chunks,
-                      loop->chunks));
+          fmt::format("{}: a step on {} in a loop over {}", name(block, static_cast<Index>(block.at)),
+                      amount(chunks, "chunk"), loop->chunks));
   return verification::part_of(step, loop, block.iteration, cut_);
 }
 
