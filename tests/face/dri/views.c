@@ -154,7 +154,7 @@ static void check_fewer_dimensions(void) {
     EXPECT((int64_t)vsip_mget_f(matrix, 0, 3) == place_of(&at, 0, 3, 0));
     EXPECT((int64_t)vsip_mget_f(matrix, at.dims[2].length - 1 == 1, 15) == place_of(&at, 0, 15, at.dims[2].length - 1 == 1));
   }
-  REFUSED(DRI_Buffer_get_vview(f.buffer, 0, &vector), DRI_ERR_MISMATCH, "a view of 1 dimensions was asked for; the slices have 2");
+  REFUSED(DRI_Buffer_get_vview(f.buffer, 0, &vector), DRI_ERR_MISMATCH, "a view of 1 dimension was asked for; the slices have 2");
   end_frame(&f);
 
   f = make_frame(2, rows, DRI_FLOAT, 1, 1);
