@@ -7,26 +7,39 @@
 #include <tranship/fabric/launch.hpp>
 
 #include "support/explorer.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 
 // Sanitizers make a switch of fibers expensive. They look at the explorer itself; whether the protocols are right is
-// for the other builds to say.
+// for the other builds to say, of brief runs in most schedules.
 #if defined(TRANSHIP_TSAN) || defined(TRANSHIP_ASAN)
-inline constexpr bool explores_all = false;
-inline constexpr long runs_max = 3000;
-inline constexpr long runs_max_of_many = 200;
+inline bool explores_all() {
+  return false;
+}
+inline long runs_max() {
+  return 3000;
+}
+inline long runs_max_of_many() {
+  return 200;
+}
 #else
-inline constexpr bool explores_all = true;
-inline constexpr long runs_max = 2'000'000;
-inline constexpr long runs_max_of_many = runs_max;
+inline bool explores_all() {
+  return !is_brief();
+}
+inline long runs_max() {
+  return explores_all() ? 2'000'000 : 100'000;
+}
+inline long runs_max_of_many() {
+  return explores_all() ? runs_max() : 10'000;
+}
 #endif
 
 struct Bounds {
   int preemptions = 2;
   int stale_reads = 2;
-  /// Of a scenario that is one of many: runs_max_of_many.
-  long runs = runs_max;
+  /// Of a scenario that is one of many: runs_max_of_many().
+  long runs = runs_max();
 };
 
 template <class Scenario>
@@ -39,7 +52,7 @@ template <class Scenario>
 void expect_right(Bounds bounds = {}) {
   const Exploration result = explored<Scenario>(bounds);
   EXPECT_FALSE(result.failure) << *result.failure << " in run " << result.runs;
-  EXPECT_TRUE(result.complete || !explores_all) << "stopped after " << result.runs << " runs";
+  EXPECT_TRUE(result.complete || !explores_all()) << "stopped after " << result.runs << " runs";
   EXPECT_GT(result.runs, 1);
   ::testing::Test::RecordProperty("runs", static_cast<int>(result.runs));
 }

@@ -17,7 +17,7 @@ bool long_tests() {
 }
 
 Index test_cases() {
-  return environment_number("TRANSHIP_TEST_CASES", is_sanitized ? 250 : 1500);
+  return environment_number("TRANSHIP_TEST_CASES", is_sanitized ? 250 : 400);
 }
 
 std::string first_fault(double share, FunctionRef<std::string(std::uint64_t)> fault_of) {

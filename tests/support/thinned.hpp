@@ -1,5 +1,5 @@
-// How much of a long list of cases a test takes. A sanitizer makes each case five to ten times as dear and looks for
-// what a few of them show as well as all; the values of all are seen by the other builds.
+// How much of a long list of cases a test takes. Every day, some of them; `./do ci` asks its optimized tests for all. A
+// sanitizer makes each case five to ten times as dear and looks for what a few of them show as well as all.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ inline constexpr bool is_sanitized = true;
 inline constexpr bool is_sanitized = false;
 #endif
 
-/// Whether this is an everyday run under a sanitizer: one that TRANSHIP_TEST_LONG or 1000 TRANSHIP_TEST_CASES and more
-/// ask for takes as many ranks, orders and rounds as other builds do.
+/// Whether this is an everyday run. One that TRANSHIP_TEST_LONG or 1000 TRANSHIP_TEST_CASES and more ask for takes all
+/// ranks, orders and rounds.
 inline bool is_brief() {
-  return is_sanitized && !long_tests() && test_cases() < 1000;
+  return !long_tests() && test_cases() < 1000;
 }
 
 /// All of `sizes`, or in a brief run those up to `most`.
@@ -30,11 +30,11 @@ inline std::vector<int> sizes_up_to(int most, std::vector<int> sizes) {
   return sizes;
 }
 
-/// Takes every case, or under a sanitizer one of `of` (choose one that has no factor in common with the loops' counts).
-/// Long tests take all of them everywhere.
+/// Takes every case, or in a brief run and under a sanitizer one of `of` (choose one that has no factor in common with
+/// the loops' counts). Long tests take all of them everywhere.
 class Thinned {
  public:
-  explicit Thinned(Index of) : of_(is_sanitized && !long_tests() ? of : 1) {}
+  explicit Thinned(Index of) : of_((is_sanitized && !long_tests()) || is_brief() ? of : 1) {}
   /// Whether the next case is taken; the first one is.
   bool takes_next() { return next_++ % of_ == 0; }
 

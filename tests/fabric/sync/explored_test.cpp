@@ -336,16 +336,17 @@ struct ClaimsLeft {
 
 template <int... steps>
 void expect_right_whenever_one_leaves() {
-  (expect_right<ClaimsLeft<ExploredSync, Claim, steps>>({.preemptions = 2, .stale_reads = 1, .runs = runs_max_of_many}),
+  (expect_right<ClaimsLeft<ExploredSync, Claim, steps>>(
+       {.preemptions = 2, .stale_reads = 1, .runs = runs_max_of_many()}),
    ...);
   (expect_right<ClaimsLeft<ExploredSync, Claim, never, steps>>(
-       {.preemptions = 2, .stale_reads = 1, .runs = runs_max_of_many}),
+       {.preemptions = 2, .stale_reads = 1, .runs = runs_max_of_many()}),
    ...);
 }
 template <int... steps>
 void expect_right_whenever_both_leave() {
   (expect_right<ClaimsLeft<ExploredSync, Claim, steps / 4, steps % 4>>(
-       {.preemptions = 2, .stale_reads = 1, .runs = runs_max_of_many}),
+       {.preemptions = 2, .stale_reads = 1, .runs = runs_max_of_many()}),
    ...);
 }
 

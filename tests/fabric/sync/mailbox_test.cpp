@@ -112,19 +112,19 @@ struct Mail {
 
 template <int... fills>
 void expect_right_whenever_the_sender_leaves() {
-  (expect_right<Mail<ExploredSync, Mailbox, fills>>({.preemptions = 3, .stale_reads = 2, .runs = runs_max_of_many}),
+  (expect_right<Mail<ExploredSync, Mailbox, fills>>({.preemptions = 3, .stale_reads = 2, .runs = runs_max_of_many()}),
    ...);
 }
 template <int... reads>
 void expect_right_whenever_the_receiver_leaves() {
   (expect_right<Mail<ExploredSync, Mailbox, epochs, reads>>(
-       {.preemptions = 3, .stale_reads = 2, .runs = runs_max_of_many}),
+       {.preemptions = 3, .stale_reads = 2, .runs = runs_max_of_many()}),
    ...);
 }
 template <int... both>
 void expect_right_whenever_both_leave() {
   (expect_right<Mail<ExploredSync, Mailbox, both / epochs, both % epochs>>(
-       {.preemptions = 3, .stale_reads = 1, .runs = runs_max_of_many}),
+       {.preemptions = 3, .stale_reads = 1, .runs = runs_max_of_many()}),
    ...);
 }
 
