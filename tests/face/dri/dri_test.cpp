@@ -866,7 +866,8 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
 
               ok(DRI_Global_Data_create(2, dims, DRI_FLOAT, &data));
               ok(DRI_Group_create_world(&group));
-              refused(DRI_Overlap_destroy(reinterpret_cast<DRI_Overlap**>(&group)), DRI_ERR_HANDLE, "of the kind 'group'");
+              refused(DRI_Overlap_destroy(reinterpret_cast<DRI_Overlap**>(&group)), DRI_ERR_HANDLE,
+                      "of the kind 'group'");
               require(group != nullptr, "a handle of another kind");
               ok(DRI_Partition_whole_create(&parts[0]));
               ok(DRI_Partition_block_create(nullptr, nullptr, 0, 1, &parts[1]));
