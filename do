@@ -447,8 +447,8 @@ do_ci() {
   do_explore "$programs"
   stage "demo"
   do_demo
-  # These are the tests of ./do test, all of them, and every assertion is on here as well as there. What a long run adds is
-  # left to the optimized tests; of random cases, ranks and orders, the sanitizers take more there than every day.
+  # These are the tests of ./do test, all of them, with the costly assertions. What a long run adds is left to the optimized
+  # tests; of random cases, ranks and orders, the sanitizers take more there than every day.
   local sanitized=(env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES)
   [[ -z $long ]] || sanitized+=(TRANSHIP_TEST_CASES=1000)
   stage "address and undefined behaviour sanitizers: build"

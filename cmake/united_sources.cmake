@@ -2,6 +2,9 @@
 # source keeps to itself therefore has a name of its own in its folder.
 option(TRANSHIP_UNITED "Compile the sources of a folder together" ON)
 
+# These have objects of their own, by which the check of statics (tests/house/check_statics.py) knows them.
+set(tranship_sources_alone "/src/tranship/(fabric/lanes/fiber|face/dri/ranks)\\.cpp$")
+
 # tranship_unite(OUT BASE SOURCE...): what to compile in place of these sources. BASE is a folder that they are included from.
 function(tranship_unite out base)
   if(NOT TRANSHIP_UNITED)
@@ -11,6 +14,9 @@ function(tranship_unite out base)
   set(united)
   set(sources ${ARGN})
   list(SORT sources)
+  set(alone ${sources})
+  list(FILTER alone INCLUDE REGEX ${tranship_sources_alone})
+  list(FILTER sources EXCLUDE REGEX ${tranship_sources_alone})
   foreach(source IN LISTS sources)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
@@ -25,5 +31,5 @@ function(tranship_unite out base)
   foreach(file IN LISTS united)
     file(CONFIGURE OUTPUT ${file} CONTENT "${text_${file}}" @ONLY)
   endforeach()
-  set(${out} ${united} PARENT_SCOPE)
+  set(${out} ${united} ${alone} PARENT_SCOPE)
 endfunction()

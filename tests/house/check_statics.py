@@ -16,8 +16,7 @@ import sys
 REGISTERS = re.compile(r"^(?P<object>.*?):?\s+U (?P<name>__cxa_atexit|__cxa_thread_atexit(?:_impl)?|atexit)\b")
 
 # One for each thread, which gives its memory back when the thread ends. A flag tells when it is destroyed.
-# In fabric/lanes/fiber.cpp and face/dri/ranks.cpp, each in the object of its folder or in one of its own.
-ALLOWED = {(source, "__cxa_thread_atexit") for source in ("fiber.cpp", "lanes.cpp", "ranks.cpp", "dri.cpp")}
+ALLOWED = {("fiber.cpp", "__cxa_thread_atexit"), ("ranks.cpp", "__cxa_thread_atexit")}
 
 
 def problems_in(listing):

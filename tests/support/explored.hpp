@@ -13,27 +13,15 @@ namespace tranship::test {
 
 // Sanitizers make a switch of fibers expensive. They look at the explorer itself; whether the protocols are right is
 // for the other builds to say, of brief runs in most schedules.
-#if defined(TRANSHIP_TSAN) || defined(TRANSHIP_ASAN)
 inline bool explores_all() {
-  return false;
+  return !is_sanitized && !is_brief();
 }
 inline long runs_max() {
-  return 3000;
+  return is_sanitized ? 3000 : is_brief() ? 100'000 : 2'000'000;
 }
 inline long runs_max_of_many() {
-  return 200;
+  return is_sanitized ? 200 : is_brief() ? 10'000 : runs_max();
 }
-#else
-inline bool explores_all() {
-  return !is_brief();
-}
-inline long runs_max() {
-  return explores_all() ? 2'000'000 : 100'000;
-}
-inline long runs_max_of_many() {
-  return explores_all() ? runs_max() : 10'000;
-}
-#endif
 
 struct Bounds {
   int preemptions = 2;

@@ -23,6 +23,11 @@ inline bool is_brief() {
   return !long_tests() && test_cases() < 1000;
 }
 
+/// Whether long lists of cases are thinned: in a brief run, and under a sanitizer unless long tests are asked for.
+inline bool is_thinned() {
+  return is_brief() || (is_sanitized && !long_tests());
+}
+
 /// All of `sizes`, or in a brief run those up to `most`.
 inline std::vector<int> sizes_up_to(int most, std::vector<int> sizes) {
   if (is_brief())
@@ -30,11 +35,11 @@ inline std::vector<int> sizes_up_to(int most, std::vector<int> sizes) {
   return sizes;
 }
 
-/// Takes every case, or in a brief run and under a sanitizer one of `of` (choose one that has no factor in common with
-/// the loops' counts). Long tests take all of them everywhere.
+/// Takes every case, or where lists are thinned one of `of` (choose one that has no factor in common with the loops'
+/// counts).
 class Thinned {
  public:
-  explicit Thinned(Index of) : of_((is_sanitized && !long_tests()) || is_brief() ? of : 1) {}
+  explicit Thinned(Index of) : of_(is_thinned() ? of : 1) {}
   /// Whether the next case is taken; the first one is.
   bool takes_next() { return next_++ % of_ == 0; }
 

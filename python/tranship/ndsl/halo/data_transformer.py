@@ -17,7 +17,6 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..._elements import has_sign
 from ..._views import refuse_mask
 from .. import constants
 from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
@@ -26,6 +25,7 @@ from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
 from ..utils import accessor_of, data_of
 from ._packing import CorePacker, ModulePacker, Plan, box_size, core_packer
+from .rotate import require_sign
 
 __all__ = [
     "INDICES_CACHE",
@@ -93,12 +93,6 @@ def check_components(x: QuantityHaloSpec, y: QuantityHaloSpec, turns: int) -> No
         )
     if turns:
         require_sign(x.dtype)
-
-
-def require_sign(dtype: Any) -> None:
-    """Components of a vector are negated where they turn."""
-    if not has_sign(dtype):
-        raise HaloTypeError(f"components of a vector that are {np.dtype(dtype)} have no sign to change")
 
 
 _KIND = {dim: kind for kind, dims in (("i", constants.I_DIMS), ("j", constants.J_DIMS)) for dim in dims}

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..._elements import has_sign
 from .. import constants
 from .._errors import HaloMismatch, HaloTypeError
@@ -59,6 +61,12 @@ def rotate_scalar_data(data: Any, dims: Sequence[str], numpy: Any, n_clockwise_r
     return turned.swapaxes(x, y) if turns % 2 and x >= 0 and y >= 0 else turned
 
 
+def require_sign(dtype: Any) -> None:
+    """Components of a vector are negated where they turn."""
+    if not has_sign(dtype):
+        raise HaloTypeError(f"components of a vector that are {np.dtype(dtype)} have no sign to change")
+
+
 def rotate_vector_data(
     x_data: Any, y_data: Any, n_clockwise_rotations: int, dims: Sequence[str], numpy: Any
 ) -> tuple[Any, Any]:
@@ -88,8 +96,8 @@ def rotate_vector_data(
     if len(x_data.shape) != len(y_data.shape):
         raise HaloMismatch(f"the components have {len(x_data.shape)} and {len(y_data.shape)} dimensions")
     turns = n_clockwise_rotations % 4
-    if turns and not has_sign(x_data.dtype):
-        raise HaloTypeError(f"components of a vector that are {x_data.dtype} have no sign to change")
+    if turns:
+        require_sign(x_data.dtype)
     x = rotate_scalar_data(x_data, dims, numpy, turns)
     y = rotate_scalar_data(y_data, dims, numpy, turns)
     if turns == 1:

@@ -36,9 +36,8 @@ from .data_transformer import (
     check_components,
     check_specification,
     common_dtype,
-    require_sign,
 )
-from .rotate import horizontal_axes
+from .rotate import horizontal_axes, require_sign
 
 __all__ = ["TIMER_HALO_EX_KEY", "HaloUpdateRequest", "HaloUpdater", "VectorInterfaceHaloUpdater", "on_c_grid"]
 

@@ -244,6 +244,10 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
   return buffer_->accumulate(combine, local, where);
 }
 
+Region Coherence::owned() {
+  return cells_.parts(cells_.whole(), cells_.depth_max()).owned;
+}
+
 HostCells Coherence::read_on_host(CallSite where) {
   if (!buffer_) return {};
   const Region whole = cells_.whole();
@@ -256,7 +260,7 @@ HostCells Coherence::read_on_host(CallSite where) {
   Region valid;
   for (MemoryId memory = 0; memory < buffer_->devices().memory_count(); ++memory)
     valid = valid | buffer_->valid(buffer_->devices().device_of(memory));
-  const Region read = cells_.parts(whole, cells_.depth_max()).owned | valid;
+  const Region read = owned() | valid;
   // Until leases are counted, ghosts are what other code has left in them.
   Region missing = is_tracked_ ? stored - read : Region();
   if (read.empty()) return {{}, std::move(missing)};
@@ -268,8 +272,7 @@ Lease Coherence::write_on_host(CallSite where) {
   if (!buffer_) return {};
   if (is_tracked_)
     return open(Intent::write, Combine::sum, {.cells = Cells::owned, .region = {}, .device = Device::host()}, where);
-  const Region owned = cells_.parts(cells_.whole(), cells_.depth_max()).owned;
-  return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = owned}, where);
+  return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = owned()}, where);
 }
 
 Lease Coherence::fill_on_host(CallSite where) {
@@ -279,8 +282,7 @@ Lease Coherence::fill_on_host(CallSite where) {
 }
 
 bool Coherence::is_on_host() {
-  const Region owned = cells_.parts(cells_.whole(), cells_.depth_max()).owned;
-  return !buffer_ || (buffer_->valid(Device::host()).contains(owned) && pending(cells_.whole()).empty());
+  return !buffer_ || (buffer_->valid(Device::host()).contains(owned()) && pending(cells_.whole()).empty());
 }
 
 void Coherence::note_host_pointers(CallSite where) {

@@ -118,6 +118,7 @@ class Coherence {
   void note_exchange(const ArrayChange& change);
 
  private:
+  Region owned();
   template <class F>
   void update(const Region& cells, F&& f);
   void reduce(const std::vector<Pending>& what, CallSite where);

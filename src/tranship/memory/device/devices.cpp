@@ -5,7 +5,6 @@
 #include <deque>
 #include <mutex>
 
-#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/device/fake_device.hpp>
 #include <tranship/memory/device/host_device.hpp>
