@@ -2,6 +2,7 @@
 // from a source that is not in it. No more than the forecast says, and at most twice the source.
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,21 @@ void write_array(const std::string& path, const ArraySpec& spec) {
   }
 }
 
+/// Each part has rows from everywhere in an order of its own, and ghosts of all others.
+ArraySpec by_lists(const ArraySpec& like, Index parts) {
+  const Indices& extents = like.distribution.extents();
+  std::vector<Index> ids(static_cast<std::size_t>(extents[0]));
+  std::iota(ids.begin(), ids.end(), 0);
+  test::Random random(3);
+  for (std::size_t i = ids.size(); i > 1; --i) std::swap(ids[i - 1], ids[random.below(Index(i))]);
+  std::vector<IndexedPart> lists(static_cast<std::size_t>(parts));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    lists[i % lists.size()].owned.push_back(ids[i]);
+    if (i % 100 == 0) lists[(i + 1) % lists.size()].ghosts.push_back(ids[i]);
+  }
+  return {like.type, Distribution::indexed(extents, 1, Grid({parts}), std::move(lists))};
+}
+
 /// What a run in the group reads; -1 where it fails, -2 where it cannot enter.
 Index read_in_group(const test::ControlGroup& group, const ReshardOptions& options) {
   return testing::number_of_child([&]() -> Index {
@@ -72,7 +88,7 @@ TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {
 #endif
   struct Case {
     const char* from;
-    const char* to;
+    const char* to;  // "": rows that are dealt at random, by lists
     Index memory_bytes;
   };
   const std::vector<Case> cases = {
@@ -84,6 +100,8 @@ TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {
       {"f32[2000,60,120] @ 1x10x20 : whole, block, block", "@ 20x1x1 : block, whole, whole", 4 * mib},
       {"u8[8192,8192] @ 1x1 : whole, whole", "@ 1x4 : whole, block | order(1,0)", 4 * mib},
       {"f64[2048,4096] @ 1x1 : whole, whole", "@ 4x4 : cyclic(3), cyclic(5)+overlap(1,1)", 4 * mib},
+      {"f64[200000,40] @ 1x1 : whole, whole", "", 4 * mib},
+      {"f64[200000,40] @ 8x1 : cyclic(5), whole | order(1,0)", "", 4 * mib},
   };
   const test::ControlGroup group(64 * mib);
   if (!group.is_there()) GTEST_SKIP() << "no control group can be made here";
@@ -99,7 +117,7 @@ TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {
     std::filesystem::remove(folder.path("whole.npy"));
     const ReshardOptions options{.source = source,
                                  .target = target,
-                                 .to = parse_layout(extents + c.to),
+                                 .to = *c.to ? parse_layout(extents + c.to) : by_lists(from, 7),
                                  .memory_bytes = c.memory_bytes,
                                  .threads = 2};
     const Index source_bytes = checked_product(from.distribution.extents()) * size_bytes(from.type);

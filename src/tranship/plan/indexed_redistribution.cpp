@@ -80,6 +80,7 @@ class IndexedPlanner {
 
   /// What others want of `rank`, in no order: `f(reader, cell here, cell on the reader)`.
   void for_each_given(Rank rank, FunctionRef<void(Rank, Index, Index)> f) const {
+    if (!source_.grid().ordinal_of(rank)) return;
     std::vector<StoredCells> axes;
     if (!target_.is_indexed())
       for (int d = 0; d < leading_; ++d) axes.emplace_back(target_.axis(d));

@@ -69,7 +69,7 @@ TEST(BlockPlan, CutsEveryCellOnceInBlocksThatFit) {
             const StoredParts from = parts_of({ElementType::u8, test::random_distribution(random, extents)}, order()),
                               to = parts_of({ElementType::u8, test::random_distribution(random, extents)}, order());
             const Index memory_bytes = Index(1) << random.between(5, 12);
-            return plan_fault(BlockPlan({&from, &to}, memory_bytes), memory_bytes);
+            return plan_fault(*plan_blocks({&from, &to}, memory_bytes), memory_bytes);
           }),
       "");
 }
@@ -78,7 +78,7 @@ TEST(BlockPlan, CutsEveryCellOnceInBlocksThatFit) {
 double read_ratio(const char* from, const char* to, Index memory_bytes) {
   const ArraySpec a = parse_layout(from), b = parse_layout(to);
   const StoredParts source = parts_of(a, stored_order(a)), wanted = parts_of(b, stored_order(b));
-  return double(BlockPlan({&source, &wanted}, memory_bytes).bytes_read()) /
+  return double(plan_blocks({&source, &wanted}, memory_bytes)->bytes_read()) /
          double(checked_product(a.distribution.extents()) * size_bytes(a.type));
 }
 
@@ -103,7 +103,7 @@ TEST(BlockPlan, PartsThatLieInAnyOrderSayNothingOfTheOthers) {
   from.parts[0].order = NpyOrder::c;
   EXPECT_EQ(from.order(), StoredOrder(NpyOrder::fortran));
   const StoredParts to = parts_of(parse_layout("f64[4,100000] @ 1x1 : whole, whole"));
-  EXPECT_TRUE(BlockPlan({&from, &to}, 4 * mib).gathers());
+  EXPECT_TRUE(plan_blocks({&from, &to}, 4 * mib)->gathers());
 }
 
 TEST(BlockPlan, OverlapBeyondEdgesIsInTheBlocksOfWhatLiesBesideIt) {
@@ -111,7 +111,7 @@ TEST(BlockPlan, OverlapBeyondEdgesIsInTheBlocksOfWhatLiesBesideIt) {
   for (const char* to : {"f16[100,5,5] @ 1x1x1 : whole, whole+overlap(1,3,toroidal), whole+overlap(1,1,zero)",
                          "f16[100,5,5] @ 1x1x1 : whole+overlap(2,2,replicate), whole+overlap(9,9,toroidal), whole"}) {
     const StoredParts wanted = parts_of(parse_layout(to));
-    EXPECT_EQ(BlockPlan({&from, &wanted}, 4 * mib).block_count(0), 1) << to;
+    EXPECT_EQ(plan_blocks({&from, &wanted}, 4 * mib)->block_count(0), 1) << to;
   }
 }
 

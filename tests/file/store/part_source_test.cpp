@@ -9,6 +9,7 @@
 
 #include <tranship/file/engine/block_run.hpp>
 #include <tranship/file/engine/reshard_run.hpp>
+#include <tranship/file/engine/row_blocks.hpp>
 #include <tranship/file/format/npy.hpp>
 #include <tranship/file/store/strided_source.hpp>
 #include <tranship/layout/text.hpp>
@@ -97,13 +98,13 @@ class ChunkedSource final : public PartSource {
 };
 
 /// An array as the engine sees it, without a file.
-StoredParts parts_of(const ArraySpec& spec) {
+StoredParts parts_of(const ArraySpec& spec, StoredOrder order = {}) {
   StoredParts out{.spec = spec,
                   .descr = make_npy_header(spec.type, {1}).descr,
                   .files = std::make_shared<FileSet>(FileAccess::read_only)};
   const Grid& grid = spec.distribution.grid();
   for (Index i = 0; i < grid.size(); ++i)
-    out.parts.push_back({.extents = spec.distribution.local_extents(grid.rank_at(i))});
+    out.parts.push_back({.order = order, .extents = spec.distribution.local_extents(grid.rank_at(i))});
   return out;
 }
 
@@ -116,14 +117,16 @@ std::shared_ptr<const ChunkedSource> random_chunks(test::Random& random, const A
   return std::make_shared<const ChunkedSource>(spec, test::Global(spec.distribution), chunks);
 }
 
-std::vector<std::byte> expected_part(const ArraySpec& spec, Index ordinal) {
+std::vector<std::byte> expected_part(const StoredParts& parts, Index ordinal) {
+  const ArraySpec& spec = parts.spec;
   const Rank rank = spec.distribution.grid().rank_at(ordinal);
   const test::Global values(spec.distribution);
   const test::LocalPoints points(spec.distribution, rank);
-  std::vector<std::byte> out;
+  std::vector<std::byte> out(static_cast<std::size_t>(parts.part_bytes(ordinal)));
+  const Indices strides = view_of(parts.parts[ordinal], spec.type, nullptr).strides;
   for_each_coordinate(points.extents(), [&](const Indices& local) {
-    const std::size_t begin = out.size();
-    out.resize(begin + static_cast<std::size_t>(size_bytes(spec.type)));
+    Index begin = 0;
+    for (int d = 0; d < local.size(); ++d) begin += local[d] * strides[d] * size_bytes(spec.type);
     Indices cell;
     if (spec.distribution.is_indexed())
       write_element(values(spec.distribution.cell_of(rank, local).at), spec.type, &out[begin]);
@@ -133,31 +136,83 @@ std::vector<std::byte> expected_part(const ArraySpec& spec, Index ordinal) {
   return out;
 }
 
-/// Assembles all parts of `to` out of chunks; what is wrong with one.
-std::string fault(test::Random& random, const ArraySpec& from, const ArraySpec& to, Index memory_bytes) {
-  StoredParts source = parts_of(from);
-  const auto chunked = random_chunks(random, from);
-  source.source = chunked;
-  const StoredParts wanted = parts_of(to);
-  std::vector<std::vector<std::byte>> found;
+using PartBytes = std::vector<std::vector<std::byte>>;
+
+/// Parts in memory.
+class DenseSource final : public PartSource {
+ public:
+  DenseSource(const StoredParts& array, PartBytes bytes) : array_(array), bytes_(std::move(bytes)) {}
+  Indices extents(Index part) const override { return array_.parts[part].extents; }
+  void read(Index part, const Box& box, const StridedView& target, ReadScratch&) const override {
+    const auto width = static_cast<std::size_t>(size_bytes(array_.spec.type));
+    const Indices strides = view_of(array_.parts[part], array_.spec.type, nullptr).strides;
+    for_each_coordinate(box.extents(), [&](const Indices& cell) {
+      Index from = 0, to = 0;
+      for (int d = 0; d < cell.size(); ++d) {
+        from += (cell[d] + box.lower[d]) * strides[d];
+        to += cell[d] * target.strides[d];
+      }
+      std::memcpy(static_cast<std::byte*>(target.data) + to * static_cast<Index>(width),
+                  bytes_[part].data() + from * static_cast<Index>(width), width);
+    });
+  }
+
+ private:
+  const StoredParts& array_;
+  PartBytes bytes_;
+};
+
+/// What a plan makes of its source.
+PartBytes assembled(std::unique_ptr<const BlockPlan> plan, Index memory_bytes) {
+  const StoredParts& wanted = *plan->job().wanted;
+  const ArraySpec& to = wanted.spec;
+  PartBytes found;
   for (std::size_t i = 0; i < wanted.parts.size(); ++i)
     found.emplace_back(static_cast<std::size_t>(wanted.part_bytes(static_cast<Index>(i))), std::byte{0xaa});
   std::mutex mutex;
-  const BlockPlan plan({&source, &wanted}, memory_bytes);
   const auto none = [](const BlockAddress&) { return false; };
   const auto keep = [&](const FileBlock& block) {
     const std::lock_guard lock(mutex);
     for_each_stretch(wanted.parts[static_cast<std::size_t>(block.at.part)], size_bytes(to.type), block.box,
                      [&](Index offset, Index in_block, Index bytes) {
+                       offset -= wanted.parts[block.at.part].offset_bytes;
                        std::memcpy(found[static_cast<std::size_t>(block.at.part)].data() + offset,
                                    block.bytes.data() + in_block, static_cast<std::size_t>(bytes));
                      });
   };
   const auto watch = [] {};
   run_blocks({&plan, 1}, {.memory_bytes = memory_bytes, .threads = 1, .skip = none, .sink = keep, .watch = watch});
+  return found;
+}
+
+/// Through an intermediate where there is one.
+PartBytes assembled_through(const BlockJob& job, Index memory_bytes) {
+  const RowMoves moves(job);
+  auto rows = rows_between(job, moves, memory_bytes, 0);
+  if (!rows) return assembled(plan_blocks(job, memory_bytes), memory_bytes);
+  StoredParts& between = rows->parts;
+  between.files = std::make_shared<FileSet>(FileAccess::read_only);
+  PartBytes bytes =
+      assembled(std::make_unique<RowBlocks>(BlockJob{job.source, &between}, rows->to, memory_bytes), memory_bytes);
+  between.source = std::make_shared<const DenseSource>(between, std::move(bytes));
+  return assembled(std::make_unique<RowBlocks>(BlockJob{&between, job.wanted}, rows->from, memory_bytes, rows->second),
+                   memory_bytes);
+}
+
+/// Assembles all parts of `to` out of chunks; what is wrong with one.
+std::string fault(test::Random& random, const ArraySpec& from, const ArraySpec& to, Index memory_bytes) {
+  const auto order = [&] { return random.one_in(2) ? NpyOrder::c : NpyOrder::fortran; };
+  StoredParts source = parts_of(from, order());
+  const auto chunked = random_chunks(random, from);
+  source.source = chunked;
+  const StoredParts wanted = parts_of(to, order());
+  const BlockJob job{&source, &wanted};
+  const PartBytes found = RowMoves::are_needed(job) && random.one_in(2)
+                              ? assembled_through(job, memory_bytes)
+                              : assembled(plan_blocks(job, memory_bytes), memory_bytes);
   const std::string what = to_text(from) + "\n  " + to_text(to);
   for (std::size_t i = 0; i < found.size(); ++i)
-    if (found[i] != expected_part(to, static_cast<Index>(i))) return fmt::format("part {} of\n  {}", i, what);
+    if (found[i] != expected_part(wanted, static_cast<Index>(i))) return fmt::format("part {} of\n  {}", i, what);
   // Lists are read with all of their trailing dimensions.
   const bool listed = from.distribution.is_indexed() || to.distribution.is_indexed();
   if (!listed && chunked->reads_across() > 0)
@@ -222,7 +277,7 @@ TEST(PartSource, EachChunkIsReadOnce) {
       std::make_shared<const ChunkedSource>(from, test::Global(from.distribution), std::vector<Indices>{{30, 30}});
   source.source = chunked;
   const StoredParts wanted = parts_of(to);
-  const BlockPlan plan({&source, &wanted}, 8 << 20);
+  const auto plan = plan_blocks({&source, &wanted}, 8 << 20);
   const auto none = [](const BlockAddress&) { return false; };
   Index blocks = 0;
   const auto count = [&](const FileBlock&) { ++blocks; };
@@ -259,7 +314,7 @@ TEST(PartSource, AChunkedArrayBecomesFilesThatAreVerified) {
     const StridedView view{
         .data = found.data(), .type = to.type, .extents = all.extents(), .strides = row_major_strides(all.extents())};
     SourceOf(made)->read(i, all, view, scratch);
-    EXPECT_EQ(found, expected_part(to, i)) << "part " << i;
+    EXPECT_EQ(found, expected_part(parts_of(to), i)) << "part " << i;
   }
 }
 

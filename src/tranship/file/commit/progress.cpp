@@ -47,12 +47,13 @@ void sync_all(const std::set<FileOf>& files) {
 
 }  // namespace
 
-Progress::Progress(std::span<const BlockPlan> plans, std::size_t targets, Index sync_interval_bytes)
+Progress::Progress(std::span<const std::unique_ptr<const BlockPlan>> plans, std::size_t targets,
+                   Index sync_interval_bytes)
     : plans_(plans), targets_(static_cast<Index>(targets)), sync_interval_bytes_(sync_interval_bytes) {
-  for (const BlockPlan& plan : plans) {
+  for (const auto& plan : plans) {
     auto& parts = parts_.emplace_back();
-    for (Index i = 0; i < static_cast<Index>(plan.job().wanted->parts.size()); ++i) {
-      const Index blocks = plan.block_count(i);
+    for (Index i = 0; i < static_cast<Index>(plan->job().wanted->parts.size()); ++i) {
+      const Index blocks = plan->block_count(i);
       parts.push_back({blocks, blocks, 0, false, {}});
       totals_.parts += blocks == 0 && is_target(static_cast<Index>(parts_.size()) - 1);
     }
@@ -70,7 +71,7 @@ bool Progress::take_over(std::span<const FinishedBlocks> finished) {
     for (Index n = f.first; n < f.first + f.count; ++n) {
       if (part.finished_before[n]) return false;
       part.finished_before[n] = true;
-      const Index bytes = plans_[f.job].block_bytes(f.part, n);
+      const Index bytes = plans_[f.job]->block_bytes(f.part, n);
       totals.bytes_moved += bytes;
       if (is_target(f.job)) totals.bytes += bytes;
     }
@@ -128,9 +129,9 @@ void Progress::finish() {
   std::set<FileOf> written;
   std::set<const FileSet*> sets;
   for (std::size_t job = 0; job < parts_.size(); ++job) {
-    sets.insert(plans_[job].job().wanted->files.get());
+    sets.insert(plans_[job]->job().wanted->files.get());
     for (std::size_t i = 0; i < parts_[job].size(); ++i)
-      if (parts_[job][i].written) written.insert(file_of(plans_[job], static_cast<Index>(i)));
+      if (parts_[job][i].written) written.insert(file_of(*plans_[job], static_cast<Index>(i)));
   }
   std::set<FileOf> others;
   for (const FileSet* set : sets)
@@ -145,7 +146,7 @@ void Progress::sync_and_journal(const std::vector<Pending>& pending) {
   std::vector<FinishedBlocks> blocks;
   Index bytes = 0;
   for (const Pending& p : pending) {
-    files.insert(file_of(plans_[p.block.job], p.block.part));
+    files.insert(file_of(*plans_[p.block.job], p.block.part));
     blocks.push_back(p.block);
     bytes += p.bytes;
   }

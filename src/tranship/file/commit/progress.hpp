@@ -18,7 +18,7 @@ class Progress {
  public:
   /// The first of the plans make the target, the others intermediates. `sync_interval_bytes`: what is written between
   /// two entries in the journal.
-  Progress(std::span<const BlockPlan> plans, std::size_t targets, Index sync_interval_bytes);
+  Progress(std::span<const std::unique_ptr<const BlockPlan>> plans, std::size_t targets, Index sync_interval_bytes);
 
   /// Takes over what an earlier run has finished. False, and nothing is taken, where it does not fit the blocks.
   bool take_over(std::span<const FinishedBlocks> finished);
@@ -60,7 +60,7 @@ class Progress {
   bool is_target(Index job) const noexcept { return job < targets_; }
   void sync_and_journal(const std::vector<Pending>& pending);
 
-  std::span<const BlockPlan> plans_;
+  std::span<const std::unique_ptr<const BlockPlan>> plans_;
   Index targets_;
   Index sync_interval_bytes_;
   mutable std::mutex mutex_;  // guards what follows

@@ -1,19 +1,19 @@
 // Private: BlockPlan, how the parts of one array are cut into blocks, and in which rounds the blocks are assembled.
 //
-// The array is cut into equal boxes (round_shape.hpp). A round is one of them: it needs a slab of the source, a box of
-// each part that meets it, and makes the blocks of all parts of the target that lie in it. Where rows that both sides
-// share are long, blocks are read straight from the files; where they are short, a round reads its slab once, and its
-// blocks are assembled from there. So every byte of the source is read once, but for what overlap makes rounds share
-// and for pages that two rounds meet. Where a layout is given by lists, cells lie anywhere: the source is read as a
-// whole where half of the memory holds it, and otherwise block by block.
+// A round makes blocks of any parts of the target. Where it gathers, it first reads a slab, boxes of the source, into
+// memory, once, and its blocks are assembled from there; otherwise blocks are read straight from the files. There are
+// two ways of cutting: by boxes of the array (box_blocks.hpp), and where a layout is given by lists, by rows
+// (row_blocks.hpp).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include <tranship/base/box.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/file/engine/part_plan.hpp>
+#include <tranship/file/engine/round_shape.hpp>
 #include <tranship/file/store/part_store.hpp>
 
 namespace tranship {
@@ -31,7 +31,9 @@ inline constexpr Index block_memory_min = Index(4) << 20;
 /// Depends on the layouts and on the memory alone, not on threads: a later run finds the same blocks.
 class BlockPlan {
  public:
-  BlockPlan(const BlockJob& job, Index memory_bytes);
+  virtual ~BlockPlan() = default;
+  BlockPlan(const BlockPlan&) = delete;
+  BlockPlan& operator=(const BlockPlan&) = delete;
 
   /// What of the memory slabs take together, the window of a thread that reads blocks from files, and all that a thread
   /// takes.
@@ -42,16 +44,18 @@ class BlockPlan {
   }
 
   const BlockJob& job() const noexcept { return job_; }
-  /// Blocks of a wanted part are numbered row-major over the pieces of its dimensions.
-  Index block_count(Index part) const;
-  Box box(Index part, Index number) const;
-  Index block_bytes(Index part, Index number) const;
+  /// Blocks of a wanted part are numbered from 0.
+  virtual Index block_count(Index part) const = 0;
+  virtual Box box(Index part, Index number) const = 0;
+  Index block_bytes(Index part, Index number) const { return box(part, number).count() * width_; }
+  /// What a block takes of the source, where that is not simply what the plan of its part says (PartPlanner).
+  virtual std::optional<PartPlan> moves_of(Index /*part*/, const Box& /*block*/) const { return std::nullopt; }
 
   /// Whether rounds read slabs.
   bool gathers() const noexcept { return gathers_; }
   /// Rounds are numbered in the order of the source.
   Index round_count() const noexcept { return round_count_; }
-  void for_each_block(Index round, FunctionRef<void(Index part, Index number)> f) const;
+  virtual void for_each_block(Index round, FunctionRef<void(Index part, Index number)> f) const = 0;
 
   /// A box of a part of the source, in the slab of a round: dense in the order of its part.
   struct SlabBox {
@@ -59,70 +63,43 @@ class BlockPlan {
     Box box;
     Index offset_bytes = 0;
   };
-  std::vector<SlabBox> slab(Index round) const;
+  virtual std::vector<SlabBox> slab(Index round) const = 0;
   Index slab_bytes_max() const noexcept { return slab_bytes_max_; }
 
-  /// What is moved beyond the elements, and what calls cost, as a fraction of the elements; 0 for lists.
-  double overhead() const noexcept { return overhead_; }
-  /// Where the boxes of rounds begin along a dimension, and where the last one ends.
-  const std::vector<Index>& round_bounds(int d) const { return axes_[d].bounds; }
-  /// The extents of boxes for which an intermediate may be worth while; none where it cannot.
-  Indices box_between(Index memory_bytes) const;
   /// A bound of the bytes that reading takes from the disk, with pages that are needed in part.
-  Index bytes_read() const;
+  virtual Index bytes_read() const = 0;
   /// A bound of the bytes of pages that are read again before more is written to them.
   Index bytes_read_back() const;
 
- private:
-  static constexpr Index blocks_in_memory = 32;
+ protected:
+  BlockPlan(const BlockJob& job, Index memory_bytes);
 
-  /// A piece of a part along one dimension.
-  struct Piece {
-    Interval local;
-    Index slab = 0;  ///< along this dimension
-  };
-  struct PartPiece {
-    Index coordinate = 0;
-    Index piece = 0;
-  };
-  /// What a slab needs of the parts of the source along one dimension.
-  struct Need {
-    Index coordinate = 0;
-    Interval local;
-  };
-  /// One dimension of the target's parts.
-  struct Axis {
-    std::vector<Index> bounds;                   // of slabs
-    std::vector<std::vector<Piece>> pieces;      // by coordinate
-    std::vector<std::vector<PartPiece>> blocks;  // by slab
-    std::vector<std::vector<Need>> needs;        // by slab
-    Index slabs() const { return static_cast<Index>(blocks.size()); }
-  };
-
-  void cut_listed(Index slab_bytes);
-  std::vector<Index> edges_along(int d) const;
-  void cut_structured(const Indices& shape);
-  void cut_pieces(const Indices& longest);
-  Index listed_row_cells() const;
-  void find_needs();
-  Indices slabs_of(Index round) const;
-  Indices coordinates_of(Index part) const;
+  /// A bound of the bytes that slabs take from the disk.
+  Index slab_bytes_read() const;
 
   BlockJob job_;
   Index width_ = 1;
   Index block_cells_max_ = 1;
   bool gathers_ = false;
-  bool listed_ = false;
-  double overhead_ = 0;
-  Indices order_;  // of the source
-  std::vector<Axis> axes_;
   Index round_count_ = 0;
   Index slab_bytes_max_ = 0;
-  std::vector<Indices> listed_boxes_;  // by part
-  std::vector<Index> listed_rounds_;   // the part after the last one of each round
-  // The source's parts, as plans name them.
-  std::optional<Grid> peers_;
-  Index peer_replica_ = 0;
+
+ private:
+  static constexpr Index blocks_in_memory = 32;
 };
+
+using BlockPlans = std::vector<std::unique_ptr<const BlockPlan>>;
+
+/// The way that the layouts ask for.
+std::unique_ptr<const BlockPlan> plan_blocks(const BlockJob& job, Index memory_bytes);
+
+inline Index round_up_to_page(Index bytes) {
+  return checked_multiply(ceil_divide(bytes, page_bytes), page_bytes);
+}
+
+/// In how many stretches a box lies in the file of its part.
+Index stretch_count(const StoredPart& part, const Box& box);
+/// Extents of the largest boxes of a part that lie in it without a gap.
+Indices dense_box(const Indices& extents, const Indices& order, Index cells_max);
 
 }  // namespace tranship

@@ -28,17 +28,18 @@ constexpr std::size_t rounds_max = 4;
 constexpr std::size_t plans_max = 8192;
 constexpr Index plan_runs_max = Index(1) << 17;
 
-/// The plans of the parts of one job.
+/// What blocks of one job take: the plans of its parts, each made once, or of single blocks.
 class PartPlans {
  public:
-  explicit PartPlans(const BlockJob& job) : planner_(job.source->spec, job.wanted->spec) {}
+  explicit PartPlans(const BlockPlan& plan) : plan_(plan) {}
 
-  std::shared_ptr<const PartPlan> of(Index part) {
+  std::shared_ptr<const PartPlan> of(Index part, const Box& block) {
+    if (auto moves = plan_.moves_of(part, block)) return std::make_shared<const PartPlan>(std::move(*moves));
     {
       const std::lock_guard lock(mutex_);
       if (const auto known = plans_.find(part); known != plans_.end()) return known->second;
     }
-    auto made = std::make_shared<const PartPlan>(planner_.plan(part));
+    auto made = std::make_shared<const PartPlan>(planner().plan(part));
     const std::lock_guard lock(mutex_);
     if (plans_.size() >= plans_max || runs_ >= plan_runs_max) {
       plans_.clear();
@@ -49,8 +50,15 @@ class PartPlans {
   }
 
  private:
-  PartPlanner planner_;
+  const PartPlanner& planner() {
+    const std::lock_guard lock(mutex_);
+    if (!planner_) planner_.emplace(plan_.job().source->spec, plan_.job().wanted->spec);
+    return *planner_;
+  }
+
+  const BlockPlan& plan_;
   std::mutex mutex_;  // guards what follows
+  std::optional<PartPlanner> planner_;
   std::unordered_map<Index, std::shared_ptr<const PartPlan>> plans_;
   Index runs_ = 0;
 };
@@ -77,7 +85,7 @@ struct Task {
 /// Hands pieces and blocks to the threads and keeps the first error.
 class Team {
  public:
-  Team(std::span<const BlockPlan> plans, const BlockRunOptions& options)
+  Team(std::span<const std::unique_ptr<const BlockPlan>> plans, const BlockRunOptions& options)
       : plans_(plans), options_(options), slabs_room_bytes_(BlockPlan::slabs_bytes_max(options.memory_bytes)) {}
 
   /// Returns the bytes that were read.
@@ -170,7 +178,7 @@ class Team {
   bool begin_round() {
     if (rounds_.size() >= rounds_max) return false;
     for (; job_ < plans_.size(); ++job_, round_ = 0, parts_.reset()) {
-      const BlockPlan& plan = plans_[job_];
+      const BlockPlan& plan = *plans_[job_];
       for (; round_ < plan.round_count(); ++round_) {
         Round round{.plan = &plan};
         plan.for_each_block(round_, [&](Index part, Index number) {
@@ -183,7 +191,7 @@ class Team {
           if (!round.slab) return false;
           round.loads = round.slab->begin(plan, round_);
         }
-        if (!parts_) parts_ = std::make_shared<PartPlans>(plan.job());
+        if (!parts_) parts_ = std::make_shared<PartPlans>(plan);
         round.plans = parts_;
         rounds_.push_back(std::move(round));
         ++round_;
@@ -240,14 +248,14 @@ class Team {
     const std::span<std::byte> elements = reader.block(box.count() * size_bytes(wanted.spec.type));
     const SourceOf files(source);
     const PartSource& from = round.slab ? *round.slab : *files;
-    const Index given = reader.read(from, *round.plans->of(at.part), box,
+    const Index given = reader.read(from, *round.plans->of(at.part, box), box,
                                     view_of(in_memory, wanted.spec.type, elements.data()), elements);
     reverse_each(elements, swapped_bytes(source.descr, wanted.descr));
     options_.sink({at, box, elements});
     return given;
   }
 
-  std::span<const BlockPlan> plans_;
+  std::span<const std::unique_ptr<const BlockPlan>> plans_;
   const BlockRunOptions& options_;
   std::atomic<Index> bytes_read_ = 0;
   std::mutex mutex_;  // guards all below
@@ -277,7 +285,7 @@ int default_threads() noexcept {
   return std::clamp(CPU_COUNT(&cpus), 1, 8);
 }
 
-Index run_blocks(std::span<const BlockPlan> plans, const BlockRunOptions& options) {
+Index run_blocks(std::span<const std::unique_ptr<const BlockPlan>> plans, const BlockRunOptions& options) {
   return Team(plans, options).run();
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include <tranship/base/box.hpp>
@@ -46,6 +47,6 @@ int default_threads() noexcept;
 
 /// Assembles all blocks of all plans, whose jobs are numbered from `first_job` on. Returns the bytes that were read of
 /// the sources. The first error of any thread ends the run and is thrown when all threads have ended.
-Index run_blocks(std::span<const BlockPlan> plans, const BlockRunOptions& options);
+Index run_blocks(std::span<const std::unique_ptr<const BlockPlan>> plans, const BlockRunOptions& options);
 
 }  // namespace tranship

@@ -45,7 +45,7 @@ std::uint64_t hash_of(const std::string& text) {
 /// A number that two runs share when one may go on with the work of the other: the same sources in the same state, the
 /// same target, cut into the same blocks.
 std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
-  std::string text = fmt::format("4 {} {}\n", target.staging().target(), memory_bytes);
+  std::string text = fmt::format("5 {} {}\n", target.staging().target(), memory_bytes);
   for (std::size_t n = 0; n < sources.arrays.size(); ++n)
     text += fmt::format("{} {} {} {}\n", fingerprint_of(sources.arrays[n].spec), sources.arrays[n].descr,
                         sources.arrays[n].parts.front().offset_bytes, fingerprint_of(target.arrays()[n].spec));
@@ -74,9 +74,9 @@ class Work {
         format_(format),
         plan_(sources.arrays, target.arrays(), options.memory_bytes),
         progress_(plan_.plans(), plan_.targets().size(), sync_interval_bytes(options)) {
-    for (const BlockPlan& plan : plan_.intermediates())
-      for (Index i = 0; i < static_cast<Index>(plan.job().wanted->parts.size()); ++i)
-        bytes_total_ = checked_add(bytes_total_, plan.job().wanted->part_bytes(i));
+    for (const auto& plan : plan_.intermediates())
+      for (Index i = 0; i < static_cast<Index>(plan->job().wanted->parts.size()); ++i)
+        bytes_total_ = checked_add(bytes_total_, plan->job().wanted->part_bytes(i));
     for (const StoredParts& array : target.arrays()) {
       const auto parts = static_cast<Index>(array.parts.size());
       for (Index i = 0; i < parts; ++i) bytes_total_ = checked_add(bytes_total_, array.part_bytes(i));
@@ -160,9 +160,9 @@ class Work {
     assemble(plan_.targets(), 0);
   }
 
-  void assemble(std::span<const BlockPlan> plans, Index first_job) {
+  void assemble(std::span<const std::unique_ptr<const BlockPlan>> plans, Index first_job) {
     const auto write = [&](const FileBlock& block) {
-      const StoredParts& target = *plan_.plans()[block.at.job].job().wanted;
+      const StoredParts& target = *plan_.plans()[block.at.job]->job().wanted;
       const StoredPart& part = target.parts[block.at.part];
       PieceChecksum checksum;
       for_each_stretch(part, size_bytes(target.spec.type), block.box, [&](Index offset, Index in_block, Index bytes) {

@@ -5,8 +5,10 @@
 #include <set>
 #include <utility>
 
+#include <tranship/file/engine/box_blocks.hpp>
 #include <tranship/file/engine/part_plan.hpp>
 #include <tranship/file/engine/round_shape.hpp>
+#include <tranship/file/engine/row_blocks.hpp>
 
 namespace tranship {
 namespace {
@@ -14,10 +16,6 @@ namespace {
 constexpr Index boxes_between_max = Index(1) << 16;
 // Its head, and what the file system keeps of it.
 constexpr Index pages_of_a_file = 4;
-
-Index round_up_to_page(Index bytes) {
-  return checked_multiply(ceil_divide(bytes, page_bytes), page_bytes);
-}
 
 /// An intermediate in a file from an offset on, cut at these bounds. Its boxes begin at pages, so that none of those is
 /// written in part.
@@ -54,7 +52,7 @@ std::vector<std::vector<Index>> bounds_of(const Indices& extents, const Indices&
 }
 
 /// These bounds and those of the rounds that write the boxes, unless that makes too many boxes.
-std::vector<std::vector<Index>> cut_at_rounds(std::vector<std::vector<Index>> bounds, const BlockPlan& writing) {
+std::vector<std::vector<Index>> cut_at_rounds(std::vector<std::vector<Index>> bounds, const BoxBlocks& writing) {
   Index boxes = 1;
   auto out = bounds;
   for (std::size_t d = 0; d < bounds.size(); ++d) {
@@ -70,31 +68,56 @@ std::vector<std::vector<Index>> cut_at_rounds(std::vector<std::vector<Index>> bo
 
 RunPlan::RunPlan(std::span<const StoredParts> sources, std::span<const StoredParts> wanted, Index memory_bytes)
     : arrays_(wanted.size()) {
-  std::vector<BlockPlan> to_between;
+  BlockPlans to_between;
   for (std::size_t n = 0; n < arrays_; ++n) {
     const BlockJob job{&sources[n], &wanted[n]};
     [[maybe_unused]] const PartPlanner refuses(job.source->spec, job.wanted->spec);  // plans that are too large
-    BlockPlan straight(job, memory_bytes);
-    if (const Indices box = straight.box_between(memory_bytes); box.size() > 0) {
-      auto bounds = bounds_of(wanted[n].spec.distribution.extents(), box);
-      StoredParts& between = between_.emplace_back(boxes_between(sources[n], bounds, intermediate_bytes_));
-      bounds = cut_at_rounds(std::move(bounds), BlockPlan({&sources[n], &between}, memory_bytes));
-      between = boxes_between(sources[n], bounds, intermediate_bytes_);
-      BlockPlan first({&sources[n], &between}, memory_bytes), second({&between, &wanted[n]}, memory_bytes);
-      // All elements are written and read once more.
-      if (2 + first.overhead() + second.overhead() < straight.overhead()) {
-        const StoredPart& last = between.parts.back();
-        intermediate_bytes_ =
-            round_up_to_page(last.offset_bytes + between.part_bytes(static_cast<Index>(between.parts.size()) - 1));
-        plans_.push_back(std::move(second));
-        to_between.push_back(std::move(first));
-        continue;
-      }
-      between_.pop_back();
-    }
-    plans_.push_back(std::move(straight));
+    RowMoves::are_needed(job) ? add_rows(job, memory_bytes, to_between) : add_boxes(job, memory_bytes, to_between);
   }
   std::move(to_between.begin(), to_between.end(), std::back_inserter(plans_));
+}
+
+void RunPlan::add_boxes(const BlockJob& job, Index memory_bytes, BlockPlans& to_between) {
+  auto straight = std::make_unique<BoxBlocks>(job, memory_bytes);
+  if (const Indices box = straight->box_between(memory_bytes); box.size() > 0) {
+    auto bounds = bounds_of(job.wanted->spec.distribution.extents(), box);
+    StoredParts& between = between_.emplace_back(boxes_between(*job.source, bounds, intermediate_bytes_));
+    bounds = cut_at_rounds(std::move(bounds), BoxBlocks({job.source, &between}, memory_bytes));
+    between = boxes_between(*job.source, bounds, intermediate_bytes_);
+    auto first = std::make_unique<BoxBlocks>(BlockJob{job.source, &between}, memory_bytes),
+         second = std::make_unique<BoxBlocks>(BlockJob{&between, job.wanted}, memory_bytes);
+    // All elements are written and read once more.
+    if (2 + first->overhead() + second->overhead() < straight->overhead())
+      return keep_between(to_between, std::move(first), std::move(second));
+    between_.pop_back();
+  }
+  plans_.push_back(std::move(straight));
+}
+
+void RunPlan::add_rows(const BlockJob& job, Index memory_bytes, BlockPlans& to_between) {
+  const auto moves = std::make_shared<const RowMoves>(job);
+  auto straight = std::make_unique<RowBlocks>(job, moves, memory_bytes);
+  const auto bytes = static_cast<double>(moves->wanted.count() * moves->inner * size_bytes(job.wanted->spec.type));
+  if (!job.source->parts.empty() && straight->cost_bytes() > 3 * bytes) {
+    if (auto rows = rows_between(job, *moves, memory_bytes, intermediate_bytes_)) {
+      StoredParts& between = between_.emplace_back(std::move(rows->parts));
+      auto first = std::make_unique<RowBlocks>(BlockJob{job.source, &between}, rows->to, memory_bytes),
+           second = std::make_unique<RowBlocks>(BlockJob{&between, job.wanted}, rows->from, memory_bytes, rows->second);
+      if (bytes + first->cost_bytes() + second->cost_bytes() < straight->cost_bytes())
+        return keep_between(to_between, std::move(first), std::move(second));
+      between_.pop_back();
+    }
+  }
+  plans_.push_back(std::move(straight));
+}
+
+void RunPlan::keep_between(BlockPlans& to_between, std::unique_ptr<const BlockPlan> first,
+                           std::unique_ptr<const BlockPlan> second) {
+  const StoredParts& between = between_.back();
+  intermediate_bytes_ = round_up_to_page(between.parts.back().offset_bytes +
+                                         between.part_bytes(static_cast<Index>(between.parts.size()) - 1));
+  plans_.push_back(std::move(second));
+  to_between.push_back(std::move(first));
 }
 
 void RunPlan::use_intermediate(const std::shared_ptr<FileSet>& file) {
@@ -103,11 +126,11 @@ void RunPlan::use_intermediate(const std::shared_ptr<FileSet>& file) {
 
 Index RunPlan::bytes_read_max() const {
   std::set<std::pair<const FileSet*, Index>> files;
-  for (const BlockPlan& plan : plans_)
-    for (const StoredParts* array : {plan.job().source, plan.job().wanted})
+  for (const auto& plan : plans_)
+    for (const StoredParts* array : {plan->job().source, plan->job().wanted})
       for (const StoredPart& part : array->parts) files.emplace(array->files.get(), part.file);
   Index out = checked_multiply(static_cast<Index>(files.size()), pages_of_a_file * page_bytes);
-  for (const BlockPlan& plan : plans_) out = checked_add(out, checked_add(plan.bytes_read(), plan.bytes_read_back()));
+  for (const auto& plan : plans_) out = checked_add(out, checked_add(plan->bytes_read(), plan->bytes_read_back()));
   return out;
 }
 

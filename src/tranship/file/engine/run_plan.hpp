@@ -1,9 +1,9 @@
 // Private: RunPlan, how the arrays of one run go from their source to their target: straight, or where stretches would
 // be too short on both sides through an intermediate.
 //
-// An intermediate is a file of the same elements, in boxes that a round can hold, each in the order of the source. It
-// is written in long stretches as the source is read, and read box by box as the target is written: everything moves
-// twice, and nothing in pages of which little is needed.
+// An intermediate is a file of the same elements, in boxes, or where a layout is given by lists in groups of rows, that
+// a round can hold, each in the order of the source. It is written in long stretches as the source is read, and read
+// box by box as the target is written: everything moves twice, and nothing in pages of which little is needed.
 #pragma once
 
 #include <deque>
@@ -22,9 +22,9 @@ class RunPlan {
   RunPlan& operator=(const RunPlan&) = delete;
 
   /// All of them: what makes the target, by array; then what makes intermediates.
-  std::span<const BlockPlan> plans() const noexcept { return plans_; }
-  std::span<const BlockPlan> targets() const noexcept { return plans().first(arrays_); }
-  std::span<const BlockPlan> intermediates() const noexcept { return plans().subspan(arrays_); }
+  std::span<const std::unique_ptr<const BlockPlan>> plans() const noexcept { return plans_; }
+  std::span<const std::unique_ptr<const BlockPlan>> targets() const noexcept { return plans().first(arrays_); }
+  std::span<const std::unique_ptr<const BlockPlan>> intermediates() const noexcept { return plans().subspan(arrays_); }
 
   /// The file that intermediates lie in; 0: none is needed.
   Index intermediate_bytes() const noexcept { return intermediate_bytes_; }
@@ -35,9 +35,15 @@ class RunPlan {
   Index bytes_read_max() const;
 
  private:
+  /// Adds the two plans through an intermediate, or the one without.
+  void add_boxes(const BlockJob& job, Index memory_bytes, BlockPlans& to_between);
+  void add_rows(const BlockJob& job, Index memory_bytes, BlockPlans& to_between);
+  void keep_between(BlockPlans& to_between, std::unique_ptr<const BlockPlan> first,
+                    std::unique_ptr<const BlockPlan> second);
+
   std::size_t arrays_;
   std::deque<StoredParts> between_;
-  std::vector<BlockPlan> plans_;
+  BlockPlans plans_;
   Index intermediate_bytes_ = 0;
 };
 

@@ -94,9 +94,16 @@ void Slab::read_listed(Index part, const IndexedTransfer& cells, const Box& trai
                        ReadScratch& scratch) const {
   const BlockPlan::SlabBox& box = held(part);
   std::byte* const from = memory_ + box.offset_bytes;
-  const SlotLayout layout = layout_of(view_of(array_->parts[part], target.type, from));
+  const StoredPart dense{.order = array_->parts[part].order, .extents = box.box.extents()};
+  const SlotLayout layout = layout_of(view_of(dense, target.type, from));
+  // Where lists are moved, boxes are consecutive rows of their parts.
+  Index first = 0;
+  for (int d = 0; d < box.box.dims() - trailing.dims(); ++d)
+    first = first * array_->parts[part].extents[d] + box.box.lower[d];
+  IndexedTransfer moved = cells;
+  for (Index& cell : moved.source_cells) cell -= first;
   scratch.moves.clear();
-  lower_indexed(cells, target.type, narrowed(layout, trailing), layout_of(target), scratch.moves);
+  lower_indexed(moved, target.type, narrowed(layout, trailing), layout_of(target), scratch.moves);
   route(scratch.moves, Hop::direct);
   for (const LoweredMove& move : scratch.moves) move.run(scratch.way, from, static_cast<std::byte*>(target.data));
 }

@@ -127,7 +127,7 @@ void check_all_owned(const Distribution& target) {
 }
 
 void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyPartsOptions& options) {
-  const BlockPlan plan({.source = &target, .wanted = &source}, options.memory_bytes);
+  const auto plan = plan_blocks({.source = &target, .wanted = &source}, options.memory_bytes);
   const auto none = [](const BlockAddress&) { return false; };
   const auto compare = [&](const FileBlock& block) { compare_block(source, block); };
   const auto watch = [&] {
