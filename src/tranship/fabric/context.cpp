@@ -118,7 +118,7 @@ Context::Context(World& world, const ContextOptions& options)
       checks_(default_checks(options.checks)),
       heap_bytes_(world.heap().place().size_bytes),
       exceptions_before_(std::uncaught_exceptions()),
-      transport_(world.fabric_->transport()) {
+      transport_(world.fabric_->transport(world)) {
   if (checks_ == HeapChecks::bounds) own_bytes_ = heap_bytes_;
   // Its calls compute where a peer's heap lies; from a list, the others do.
   if (const Members direct = world.heap().place().direct_range(rank_); direct.count > 0 && !places_) {

@@ -83,8 +83,8 @@ std::shared_ptr<void> SubFabric::lifetime() const {
   return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(whole_.lifetime(), lent_.hold);
 }
 
-std::unique_ptr<Transport> SubFabric::transport() {
-  std::unique_ptr<Transport> whole = whole_.transport();
+std::unique_ptr<Transport> SubFabric::transport(World& world) {
+  std::unique_ptr<Transport> whole = whole_.transport(world);
   return whole ? std::make_unique<SubTransport>(std::move(whole), members_, lent_.offset_bytes) : nullptr;
 }
 

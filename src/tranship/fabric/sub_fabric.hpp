@@ -46,7 +46,7 @@ class SubFabric final : public Fabric {
   bool has_own_statics() const noexcept override { return whole_.has_own_statics(); }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override { return whole_.local_memory(size_bytes); }
   std::shared_ptr<void> lifetime() const override;
-  std::unique_ptr<Transport> transport() override;
+  std::unique_ptr<Transport> transport(World& world) override;
   std::shared_ptr<FlagWatch> flag_watch() override { return whole_.flag_watch(); }
 
   int spin_rounds() const noexcept override { return whole_.spin_rounds(); }

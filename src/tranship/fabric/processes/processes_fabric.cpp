@@ -5,14 +5,14 @@
 
 namespace tranship {
 
-ProcessesFabric::ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank)
-    : SharedFabric(world, rank), local_(std::make_shared<Local>(std::move(world), rank)) {
-  shared().post_base(rank);
+ProcessesFabric::ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank, Board& board, const Members& here)
+    : SharedFabric(world, rank, board, here), local_(std::make_shared<Local>(std::move(world), here.member_of(rank))) {
+  shared().post_base(member_of(rank));
 }
 
 void* ProcessesFabric::reach(Rank peer, const void* address) const noexcept {
   if (peer == rank()) return const_cast<void*>(address);
-  return shared().translate(peer, address);
+  return is_here(peer) ? shared().translate(member_of(peer), address) : nullptr;
 }
 
 std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
@@ -32,9 +32,9 @@ std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
     local->give_back(local->shared->shape().heap_bytes + offset, bytes);
   };
   const HeapPlace heap = local.shared->heap();
-  std::byte* data = heap.of(rank()) + shape.heap_bytes + *offset;
+  std::byte* data = heap.of(local.member) + shape.heap_bytes + *offset;
   std::shared_ptr<void> memory(data, release);
-  if (!local.shared->obtain(local.rank, shape.heap_bytes + *offset, pages).ok()) return nullptr;
+  if (!local.shared->obtain(local.member, shape.heap_bytes + *offset, pages).ok()) return nullptr;
   return memory;
 }
 

@@ -54,6 +54,7 @@ std::string running_line(std::uint64_t call) {
 
 struct alignas(64) Board::Head {
   std::atomic<Rank> first_failed_plus_1 = 0;
+  std::atomic<bool> is_showing = false;  // several processes of a machine may show what another one's ranks wait for
 };
 
 struct alignas(64) Board::Slot {
@@ -211,7 +212,9 @@ void Board::show(Rank rank, const Entry& entry) noexcept {
     case Doing::waiting:
       break;
   }
+  if (head_->is_showing.exchange(true, std::memory_order_acquire)) return;  // somebody else does
   post_wait(rank, note_of(entry), now_ns() - entry.waited_ns);
+  head_->is_showing.store(false, std::memory_order_release);
 }
 
 bool Board::finished(Rank rank) const noexcept {

@@ -116,7 +116,8 @@ class Fabric {
   /// Keeps the heaps mapped for as long as it is held, even after this object is gone.
   virtual std::shared_ptr<void> lifetime() const = 0;
   /// Carries the transfers of one context to the peers that heap() does not reach; nullptr where it reaches all.
-  virtual std::unique_ptr<Transport> transport() = 0;
+  /// `world` is the one that waits for them.
+  virtual std::unique_ptr<Transport> transport(World& world) = 0;
   /// Sees what this rank does to words, where order is checked; nullptr elsewhere.
   virtual std::shared_ptr<FlagWatch> flag_watch() { return nullptr; }
 

@@ -12,18 +12,35 @@
 
 namespace tranship {
 
-SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board)
-    : Fabric(rank, shared->shape().ranks, board),
+SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board, const Members& here)
+    : Fabric(rank, board.ranks(), board),
       shared_(std::move(shared)),
+      here_(here),
+      member_(here.member_of(rank)),
       // A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores,
       // a rank that spins keeps the one it waits for from running.
-      has_cores_(size() <= shared_->shape().cores),
-      ranks_per_core_(std::max(1, size() / std::max(1, shared_->shape().cores))) {}
+      has_cores_(here.count <= shared_->shape().cores),
+      ranks_per_core_(std::max(1, here.count / std::max(1, shared_->shape().cores))) {}
 
-std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot, const Members& named) {
+std::unique_ptr<SharedMeeting> SharedFabric::shared_meeting(const Members& members, int slot, const Members& named) {
   shared_->obtain_slot(slot);
   wait_for_readers(slot);
-  return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot, named, brought_[std::size_t(slot)]);
+  return std::make_unique<SharedMeeting>(*shared_, board(), here_, rank(), members, slot, named,
+                                         brought_[std::size_t(slot)]);
+}
+
+HeapPlace SharedFabric::heap() const noexcept {
+  HeapPlace place = shared_->heap();
+  place.direct = here_;
+  if (here_.count == size()) return place;
+  if (!here_.listed && (here_.stride == 1 || here_.count == 1)) {
+    place.first -= static_cast<std::size_t>(here_.first) * place.stride_bytes;
+    return place;
+  }
+  ListedRanks members;  // of ranks that are not here, nothing of use
+  for (Rank peer = 0; peer < size(); ++peer) members.ranks.push_back(std::max(0, member_of(peer)));
+  place.places = {.count = size(), .listed = std::make_shared<const ListedRanks>(std::move(members))};
+  return place;
 }
 
 void SharedFabric::wait_for_readers(int slot) {
@@ -33,7 +50,8 @@ void SharedFabric::wait_for_readers(int slot) {
   for (int member = 0; member < members.count; ++member) {
     const Rank peer = members.rank_of(member);
     if (peer == rank()) continue;
-    for (int round = 0; shared_->read_until(peer, slot).load_acquire() < meeting && !board().ended(peer); ++round) {
+    for (int round = 0; shared_->read_until(member_of(peer), slot).load_acquire() < meeting && !board().ended(peer);
+         ++round) {
       if (passed(deadline))
         throw_error(ErrorCode::timeout, "rank {} has not read in 60 s what rank {} brought to meeting {} of a team: {}",
                     peer, rank(), meeting, board().line(peer));
@@ -57,12 +75,12 @@ std::shared_ptr<void> SharedFabric::local_memory(std::size_t size_bytes) {
 
 Result<std::shared_ptr<void>> SharedFabric::join(std::shared_ptr<void> block, std::size_t offset_bytes,
                                                  std::size_t size_bytes, void* memory) {
-  if (Result<void> joined = shared_->join(rank(), offset_bytes, size_bytes, memory); !joined) return joined.error();
+  if (Result<void> joined = shared_->join(member_, offset_bytes, size_bytes, memory); !joined) return joined.error();
   // Weak references keep this function: it lets go of what it holds when it is called.
-  auto part = [block = std::move(block), shared = shared_, rank = rank(), offset_bytes,
+  auto part = [block = std::move(block), shared = shared_, member = member_, offset_bytes,
                size_bytes](void* joined) mutable {
     // Pages that stay together are the program's: no other block may have them.
-    if (!shared->part(rank, offset_bytes, size_bytes, joined)) new std::shared_ptr<void>(block);
+    if (!shared->part(member, offset_bytes, size_bytes, joined)) new std::shared_ptr<void>(block);
     block.reset();
     shared.reset();
   };

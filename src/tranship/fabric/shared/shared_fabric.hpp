@@ -1,5 +1,6 @@
 // Private: SharedFabric, what all back-ends on one machine have in common: they meet in a SharedWorld, and its memory
-// is reached by loads and stores.
+// is reached by loads and stores. The world may have ranks on other machines besides; then those of a machine are
+// members of its SharedWorld in any order.
 #pragma once
 
 #include <array>
@@ -15,17 +16,26 @@ class SharedFabric : public Fabric {
  public:
   SharedFabric(const std::shared_ptr<SharedWorld>& shared, Rank rank) : SharedFabric(shared, rank, shared->board()) {}
   /// With another board than that of the world.
-  SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board);
+  SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board)
+      : SharedFabric(std::move(shared), rank, board, {.count = board.ranks()}) {}
+  /// Rank `here.rank_of(i)` of as many as the board has is member i of the SharedWorld.
+  SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board, const Members& here);
 
-  PeerKind peer_kind(Rank) const noexcept override { return PeerKind::reachable; }
-  std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override;
-  HeapPlace heap() const noexcept override { return shared_->heap(); }
+  PeerKind peer_kind(Rank peer) const noexcept override {
+    return is_here(peer) ? PeerKind::reachable : PeerKind::messaged;
+  }
+  Members sharing() const override { return here_; }
+  Members on_this_machine() const override { return here_; }
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override {
+    return shared_meeting(members, slot, named);
+  }
+  HeapPlace heap() const noexcept override;
   Index available_bytes(Index granted_bytes) const override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
-    return shared_->obtain(rank(), offset_bytes, size_bytes);
+    return shared_->obtain(member_, offset_bytes, size_bytes);
   }
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
-    shared_->give_back(rank(), offset_bytes, size_bytes);
+    shared_->give_back(member_, offset_bytes, size_bytes);
   }
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;
@@ -33,7 +43,7 @@ class SharedFabric : public Fabric {
   /// Belong to this process: where ranks are processes they have others.
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
   std::shared_ptr<void> lifetime() const override { return shared_; }
-  std::unique_ptr<Transport> transport() override { return nullptr; }
+  std::unique_ptr<Transport> transport(World&) override { return nullptr; }
   int spin_rounds() const noexcept override { return has_cores_ ? 1000 : 10; }
   std::int64_t spin_ns() const noexcept override { return has_cores_ ? 200'000 : 0; }
   int unseen_rounds() const noexcept override { return has_cores_ ? 0 : 20; }
@@ -42,12 +52,20 @@ class SharedFabric : public Fabric {
 
  protected:
   SharedWorld& shared() const noexcept { return *shared_; }
+  /// Of members that are all here.
+  std::unique_ptr<SharedMeeting> shared_meeting(const Members& members, int slot, const Members& named);
+  const Members& here() const noexcept { return here_; }
+  bool is_here(Rank rank) const noexcept { return member_of(rank) >= 0; }
+  /// The member of the SharedWorld that a rank is, or -1.
+  int member_of(Rank rank) const noexcept { return here_.member_of(rank); }
 
  private:
   /// Waits until the members of the team that had a slot before have read what this rank brought there.
   void wait_for_readers(int slot);
 
   std::shared_ptr<SharedWorld> shared_;
+  Members here_;
+  int member_;
   std::array<SharedMeeting::Brought, teams_max> brought_;
   bool has_cores_;  // each rank one of its own
   int ranks_per_core_;

@@ -7,17 +7,31 @@
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
-SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named,
-                             Brought& brought)
+namespace {
+
+/// The members of a SharedWorld that these ranks, which are among `here`, are.
+Members members_among(const Members& here, const Members& ranks) {
+  if (here.first == 0 && here.stride == 1 && !here.listed) return ranks;
+  std::vector<Rank> out;
+  for (int i = 0; i < ranks.count; ++i) out.push_back(here.member_of(ranks.rank_of(i)));
+  return Members::of(out);
+}
+
+}  // namespace
+
+SharedMeeting::SharedMeeting(SharedWorld& shared, Board& board, const Members& here, Rank rank, const Members& members,
+                             int slot, const Members& named, Brought& brought)
     : shared_(shared),
-      members_(members),
+      board_(board),
+      ranks_(members),
+      members_(members_among(here, members)),
       named_(named),
       slot_(slot),
       me_(members.member_of(rank)),
       brought_(brought),
-      barrier_(&shared.arrivals(members.listed ? 0 : members.first, slot), members.count, me_,
-               SharedWorld::arrivals_stride * (members.listed ? 1 : members.stride), members_.list()) {
-  barrier_.begin_at(shared.arrivals(rank, slot).load_relaxed() >> 16);
+      barrier_(&shared.arrivals(members_.listed ? 0 : members_.first, slot), members_.count, me_,
+               SharedWorld::arrivals_stride * (members_.listed ? 1 : members_.stride), members_.list()) {
+  barrier_.begin_at(shared.arrivals(members_.rank_of(me_), slot).load_relaxed() >> 16);
 }
 
 void SharedMeeting::begin_at(std::uint64_t calls) {
@@ -37,9 +51,8 @@ MeetingPlace::Offer& SharedMeeting::next_offer() const noexcept {
 }
 
 void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
-  Board& board = shared_.board();
-  const Rank rank = members_.rank_of(me_);
-  board.post_call(rank, call.kind, barrier_.epoch() + 1);
+  const Rank rank = ranks_.rank_of(me_);
+  board_.post_call(rank, call.kind, barrier_.epoch() + 1);
   next_offer().call = call;
   barrier_.arrive(fingerprint_of(call));
   bool passed = barrier_.passed();
@@ -59,7 +72,7 @@ void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
         note);
   }
   if (barrier_.differs()) disagree(world, call, where);
-  board.post_return(rank);
+  board_.post_return(rank);
 }
 
 void SharedMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
@@ -69,7 +82,7 @@ void SharedMeeting::gather(World& world, const Call& call, const void* mine, std
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
     meet(world, call, where);
-    brought_ = {.members = members_, .meeting = barrier_.epoch()};
+    brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
     for (int member = 0; member < members_.count; ++member) {
       const MeetingPlace::Offer& from = offer(member);
       if (!(from.call == call)) disagree(world, call, where);
@@ -79,6 +92,20 @@ void SharedMeeting::gather(World& world, const Call& call, const void* mine, std
     shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
     done += some;
   } while (done < size_bytes);
+}
+
+void SharedMeeting::spread(World& world, const Call& call, int from, void* data, std::size_t size_bytes,
+                           CallSite where) {
+  for (std::size_t done = 0; done < size_bytes;) {
+    const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
+    std::byte* const bytes = static_cast<std::byte*>(data) + done;
+    if (me_ == from) std::memcpy(next_offer().bytes, bytes, some);
+    meet(world, call, where);
+    brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
+    if (me_ != from) std::memcpy(bytes, offer(from).bytes, some);
+    shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
+    done += some;
+  }
 }
 
 void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
@@ -94,8 +121,7 @@ void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
   const Deadline deadline = Deadline::after_ns(1'000'000'000);
   const auto said = [&](int member) { return state(member).meeting.load_acquire() == meeting; };
   for (int member = 0; member < members_.count; ++member)
-    for (int round = 0; !said(member) && !deadline.passed() && !shared_.board().ended(members_.rank_of(member));
-         ++round)
+    for (int round = 0; !said(member) && !deadline.passed() && !board_.ended(ranks_.rank_of(member)); ++round)
       world.idle(round);
 
   const auto words_of = [&](int member) {

@@ -15,12 +15,15 @@ class SharedMeeting final : public Meeting {
   };
 
   /// Another team may have had the slot before: what this rank has `brought` there must have been read.
-  SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named,
-                Brought& brought);
+  /// `here` are the ranks of the SharedWorld, among them `members`; the board has a slot for each of these ranks.
+  SharedMeeting(SharedWorld& shared, Board& board, const Members& here, Rank rank, const Members& members, int slot,
+                const Members& named, Brought& brought);
 
   void meet(World& world, const Call& call, CallSite where) override;
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
               CallSite where) override;
+  /// What member `from` has at `data` goes to `data` of the others. As gather() otherwise.
+  void spread(World& world, const Call& call, int from, void* data, std::size_t size_bytes, CallSite where);
   void begin_at(std::uint64_t calls) override;
   std::uint64_t calls() const noexcept override { return barrier_.epoch(); }
 
@@ -32,8 +35,10 @@ class SharedMeeting final : public Meeting {
   void disagree(World& world, const Call& call, CallSite where);
 
   SharedWorld& shared_;
-  Members members_;
-  Members named_;  // the same in the world that they meet for
+  Board& board_;
+  Members ranks_;    // of the members, on the board
+  Members members_;  // of the SharedWorld
+  Members named_;    // the same in the world that they meet for
   int slot_;
   int me_;
   Brought& brought_;

@@ -48,7 +48,7 @@ struct Offsets {
   explicit Offsets(const SharedWorld::Shape& shape) {
     const auto ranks = static_cast<std::size_t>(shape.ranks);
     board = 256;
-    bases = board + round_up(Board::size_bytes(shape.ranks), 64);
+    bases = board + round_up(Board::size_bytes(shape.board_ranks), 64);
     arrivals = bases + round_up(ranks * sizeof(Base), 64);
     places = arrivals + ranks * Fabric::teams_max * SharedWorld::arrivals_stride * sizeof(RealSync::Word);
     segments = round_up(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), SharedMemory::alignment_bytes);
@@ -76,6 +76,7 @@ int cores_here() {
 /// In whole pages, with the cores of this thread.
 SharedWorld::Shape completed(SharedWorld::Shape shape) {
   if (shape.cores == 0) shape.cores = cores_here();
+  if (shape.board_ranks == 0) shape.board_ranks = shape.ranks;
   shape.heap_bytes = round_up(shape.heap_bytes, page_bytes());
   shape.local_bytes = round_up(shape.local_bytes, page_bytes());
   return shape;
@@ -89,10 +90,14 @@ std::optional<std::size_t> heap_bytes_of_environment() {
 
 }  // namespace
 
-std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores) {
+std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores,
+                                               int board_ranks) {
   const auto with = [&](std::size_t bytes) {
-    const Shape shape{
-        .ranks = ranks, .heap_bytes = bytes, .local_bytes = kind == Kind::processes ? bytes : 0, .cores = cores};
+    const Shape shape{.ranks = ranks,
+                      .heap_bytes = bytes,
+                      .local_bytes = kind == Kind::processes ? bytes : 0,
+                      .cores = cores,
+                      .board_ranks = board_ranks};
     return attempt([&] { return std::make_shared<SharedWorld>(shape, kind); });
   };
   if (!heap_bytes) heap_bytes = heap_bytes_of_environment();
@@ -120,7 +125,7 @@ SharedWorld::SharedWorld(const Shape& shape, Kind kind)
   auto& header = *reinterpret_cast<Header*>(memory_.data());
   header.magic = Header::magic_here;
   std::memcpy(header.layout, Header::layout_here, sizeof header.layout);
-  header.board_bytes = Board::size_bytes(shape_.ranks);
+  header.board_bytes = Board::size_bytes(shape_.board_ranks);
   header.place_bytes = sizeof(MeetingPlace);
   header.ranks = static_cast<std::uint64_t>(shape_.ranks);
   header.heap_bytes = shape_.heap_bytes;
@@ -144,7 +149,8 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
   shape_ = {.ranks = static_cast<int>(header.ranks),
             .heap_bytes = header.heap_bytes,
             .local_bytes = header.local_bytes,
-            .cores = static_cast<int>(header.cores)};
+            .cores = static_cast<int>(header.cores),
+            .board_ranks = static_cast<int>(header.ranks)};
   if (shape_.ranks < 1 || header.board_bytes != Board::size_bytes(shape_.ranks) ||
       header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
     throw_error(
@@ -163,7 +169,7 @@ std::string SharedWorld::build() {
 void SharedWorld::lay_out() noexcept {
   static_assert(sizeof(Header) <= 256);
   const Offsets at(shape_);
-  board_.emplace(shape_.ranks, memory_.data() + at.board);
+  board_.emplace(shape_.board_ranks, memory_.data() + at.board);
   bases_ = memory_.data() + at.bases;
   arrivals_ = reinterpret_cast<RealSync::Word*>(memory_.data() + at.arrivals);
   places_ = reinterpret_cast<MeetingPlace*>(memory_.data() + at.places);

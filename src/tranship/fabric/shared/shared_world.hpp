@@ -49,6 +49,8 @@ class SharedWorld {
     std::size_t local_bytes = 0;
     /// That the one who makes it may run on, and so its ranks; 0 asks the system.
     int cores = 0;
+    /// Slots of its board, where its ranks are some of a world on several machines; 0: as many as there are ranks.
+    int board_ranks = 0;
   };
   enum class Kind { threads, processes };
 
@@ -56,7 +58,8 @@ class SharedWorld {
   /// With heaps of `heap_bytes` for each rank, and for processes as much local memory. Where nothing is said: what
   /// TRANSHIP_HEAP gives (bytes, or with K, M, G, T), else the memory of this machine, or less where the system does
   /// not grant so many addresses. Throws `no_memory` when it grants less than was said.
-  static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores = 0);
+  static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores = 0,
+                                           int board_ranks = 0);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
   /// What two builds must have in common to share a world: "tranship 0.1.0 layout 3, boards of ...". Less than 128

@@ -92,7 +92,7 @@ std::shared_ptr<FlagWatch> SimFabric::flag_watch() {
   return std::make_shared<SimFlagWatch>(simulation_.shared_race_detector(), rank(), heap());
 }
 
-std::unique_ptr<Transport> SimFabric::transport() {
+std::unique_ptr<Transport> SimFabric::transport(World&) {
   return std::make_unique<SimTransport>(simulation_, rank());
 }
 

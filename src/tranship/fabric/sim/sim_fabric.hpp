@@ -39,7 +39,7 @@ class SimFabric final : public SharedFabric {
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override;
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;
-  std::unique_ptr<Transport> transport() override;
+  std::unique_ptr<Transport> transport(World& world) override;
   std::shared_ptr<FlagWatch> flag_watch() override;
   int spin_rounds() const noexcept override { return 0; }
   std::int64_t spin_ns() const noexcept override { return 0; }

@@ -1,0 +1,316 @@
+#include "tranship/fabric/hosts/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/atomic.hpp>
+#include <tranship/kernels/word.hpp>
+#include <tranship/memory/device/host_device.hpp>
+
+namespace tranship {
+
+namespace {
+
+enum class Op : std::uint8_t { put, get, atomic, flush, answer, meeting, told, asked, shown };
+
+// How long what a rank does is waited for before it is left out of a message.
+constexpr std::int64_t ask_ns = 20'000'000;
+constexpr std::int64_t linger_ns = 60'000'000'000;
+constexpr std::int64_t serve_ns = 50'000'000;
+
+bool is_dense(const long long* strides, const CopyBlock& block, int width) {
+  long long next = width;
+  for (int d = block.dims - 1; d >= 0; --d) {
+    if (block.extents[d] > 1 && strides[d] != next) return false;
+    next *= block.extents[d];
+  }
+  return true;
+}
+
+std::vector<std::byte> packed(const CopyBlock& block, int width, const void* source) {
+  std::vector<std::byte> out(std::size_t(element_count(block) * width));
+  if (!out.empty()) copy_on_host(with_dense_target(block, width), width, source, out.data());
+  return out;
+}
+
+/// One element is a word where it can be, which a rank may be looking at.
+void store(const CopyBlock& block, int width, std::span<const std::byte> from, std::byte* to) {
+  const auto word = [&]<class W>(W value) {
+    std::memcpy(&value, from.data(), sizeof value);
+    detail::store_word(reinterpret_cast<W*>(to), value);
+  };
+  if (from.empty()) return;
+  const bool is_word = reinterpret_cast<std::uintptr_t>(to) % from.size() == 0;
+  if (is_word && from.size() == 8) return word(std::uint64_t());
+  if (is_word && from.size() == 4) return word(std::uint32_t());
+  if (is_word && from.size() == 2) return word(std::uint16_t());
+  copy_on_host(with_dense_source(block, width), width, from.data(), to);
+}
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+/// What every message begins with. Behind it comes a CopyBlock, where the elements do not lie side by side, and then
+/// the body.
+struct HostsEngine::Head {
+  Op op{};
+  std::uint8_t how = 0;  ///< SignalOp of a put, AtomicOp of an atomic
+  std::uint8_t width = 1;
+  bool has_block = false;
+  bool has_signal = false;
+  std::int32_t slot = 0;     ///< of a meeting; of a board the rank
+  std::uint64_t id = 0;      ///< under which the answer is awaited, 0 for none; number of a meeting
+  std::uint64_t offset = 0;  ///< in the heap
+  std::uint64_t count = 0;   ///< elements, where there is no block
+  std::uint64_t signal_offset = 0;
+  std::uint64_t value = 0;
+  std::uint64_t compare = 0;
+};
+
+HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap)
+    : wire_(wire), board_(board), rank_(rank), here_(here), heap_(heap) {
+  board_.connect(here_, *this);
+  server_ = std::thread([this] { serve(); });
+}
+
+HostsEngine::~HostsEngine() {
+  // Others may still read what this rank has left in its heap.
+  const Deadline deadline = Deadline::after_ns(linger_ns);
+  const auto is_over = [&] {
+    const std::lock_guard lock(mutex_);
+    progress_locked();
+    return wire_.is_idle() && all_have_ended();
+  };
+  while (!is_over() && !deadline.passed()) wire_.wait(1'000'000);
+  is_ending_.store(true, std::memory_order_release);
+  wire_.wake();
+  server_.join();
+}
+
+bool HostsEngine::all_have_ended() const noexcept {
+  for (Rank peer = 0; peer < board_.ranks(); ++peer)
+    if (here_.member_of(peer) < 0 && !board_.ended(peer)) return false;
+  return true;
+}
+
+void HostsEngine::serve() {
+  while (!is_ending_.load(std::memory_order_acquire)) {
+    wire_.wait(serve_ns);
+    const std::lock_guard lock(mutex_);
+    progress_locked();
+  }
+}
+
+bool HostsEngine::progress() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && progress_locked();
+}
+
+bool HostsEngine::progress_locked() {
+  return wire_.progress([this](Rank from, std::span<const std::byte> message) { receive(from, message); },
+                        [this](Rank peer) { lose(peer); });
+}
+
+void HostsEngine::send(Rank peer, const Head& head, std::span<const std::byte> body) {
+  const std::lock_guard lock(mutex_);
+  wire_.send(peer, bytes_of(head), body);
+}
+
+std::shared_ptr<Awaited> HostsEngine::request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
+                                              std::span<const std::byte> body) {
+  const std::lock_guard lock(mutex_);
+  head.id = next_id_++;
+  awaited_.emplace(head.id, awaited);
+  wire_.send(peer, bytes_of(head), body);
+  return awaited;
+}
+
+void HostsEngine::put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
+                      const Transport::Signal* signal) {
+  Head head{.op = Op::put,
+            .width = std::uint8_t(width),
+            .has_block = !is_dense(block.target_strides, block, width),
+            .has_signal = signal != nullptr,
+            .offset = target.offset_bytes,
+            .count = std::uint64_t(element_count(block))};
+  if (signal) {
+    head.how = std::uint8_t(signal->op);
+    head.signal_offset = signal->offset_bytes;
+    head.value = signal->value;
+  }
+  const std::vector<std::byte> elements = packed(block, width, source);
+  if (!head.has_block) return send(target.peer, head, elements);
+  std::vector<std::byte> body(sizeof block + elements.size());
+  std::memcpy(body.data(), &block, sizeof block);
+  if (!elements.empty()) std::memcpy(body.data() + sizeof block, elements.data(), elements.size());
+  send(target.peer, head, body);
+}
+
+std::shared_ptr<Awaited> HostsEngine::get(void* target, const CopyBlock& block, int width, Transport::Remote source) {
+  auto awaited = std::make_shared<Awaited>();
+  awaited->target = target;
+  awaited->block = with_dense_source(block, width);
+  awaited->width = width;
+  Head head{.op = Op::get,
+            .width = std::uint8_t(width),
+            .has_block = !is_dense(block.source_strides, block, width),
+            .offset = source.offset_bytes,
+            .count = std::uint64_t(element_count(block))};
+  return request(source.peer, head, std::move(awaited),
+                 head.has_block ? bytes_of(block) : std::span<const std::byte>());
+}
+
+std::shared_ptr<Awaited> HostsEngine::atomic(Transport::Remote at, int width, AtomicOp op, std::uint64_t operand,
+                                             std::uint64_t compare, void* before) {
+  Head head{.op = Op::atomic,
+            .how = std::uint8_t(op),
+            .width = std::uint8_t(width),
+            .offset = at.offset_bytes,
+            .value = operand,
+            .compare = compare};
+  if (before == nullptr) {
+    send(at.peer, head);
+    return nullptr;
+  }
+  auto awaited = std::make_shared<Awaited>();
+  awaited->target = before;
+  awaited->width = width;
+  awaited->block.dims = 1;
+  awaited->block.extents[0] = 1;
+  awaited->block.source_strides[0] = awaited->block.target_strides[0] = width;
+  return request(at.peer, head, std::move(awaited));
+}
+
+std::shared_ptr<Awaited> HostsEngine::flush(Rank peer) {
+  Head head{.op = Op::flush};
+  return request(peer, head, std::make_shared<Awaited>());
+}
+
+void HostsEngine::bring(Rank peer, MeetingKey meeting, std::span<const std::byte> bytes) {
+  send(peer, {.op = Op::meeting, .slot = meeting.slot, .id = meeting.number}, bytes);
+}
+
+std::optional<std::vector<std::byte>> HostsEngine::take(Rank peer, MeetingKey meeting) {
+  const std::lock_guard lock(mutex_);
+  const auto found = brought_.find({meeting.slot, meeting.number, peer});
+  if (found == brought_.end()) return std::nullopt;
+  std::vector<std::byte> out = std::move(found->second);
+  brought_.erase(found);
+  return out;
+}
+
+void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
+  Head head;
+  TRANSHIP_ASSERT(message.size() >= sizeof head);
+  std::memcpy(&head, message.data(), sizeof head);
+  std::span<const std::byte> body = message.subspan(sizeof head);
+  CopyBlock block{.dims = 1};
+  block.extents[0] = static_cast<long long>(head.count);
+  block.source_strides[0] = block.target_strides[0] = head.width;
+  if (head.has_block) {
+    std::memcpy(&block, body.data(), sizeof block);
+    body = body.subspan(sizeof block);
+  }
+  std::byte* const at = heap_ + head.offset;
+  switch (head.op) {
+    case Op::put:
+      store(block, head.width, body, at);
+      if (head.has_signal)
+        detail::raise_word(reinterpret_cast<std::uint64_t*>(heap_ + head.signal_offset), head.value,
+                           static_cast<SignalOp>(head.how));
+      return;
+    case Op::get: {
+      // Words that others store are read as such.
+      std::vector<std::byte> elements;
+      const bool is_word =
+          element_count(block) == 1 && head.width <= 8 && reinterpret_cast<std::uintptr_t>(at) % head.width == 0;
+      if (is_word && (head.width == 4 || head.width == 8)) {
+        const std::uint64_t value = head.width == 8 ? detail::load_word(reinterpret_cast<const std::uint64_t*>(at))
+                                                    : detail::load_word(reinterpret_cast<const std::uint32_t*>(at));
+        elements.resize(head.width);
+        std::memcpy(elements.data(), &value, head.width);
+      } else {
+        elements = packed(block, head.width, at);
+      }
+      return wire_.send(from, bytes_of(Head{.op = Op::answer, .id = head.id}), elements);
+    }
+    case Op::atomic: {
+      std::uint64_t before = 0;
+      apply_atomic(at, head.width, static_cast<AtomicOp>(head.how), &head.value, &head.compare,
+                   head.id != 0 ? &before : nullptr);
+      if (head.id == 0) return;
+      return wire_.send(from, bytes_of(Head{.op = Op::answer, .id = head.id}), bytes_of(before).first(head.width));
+    }
+    case Op::flush:
+      return wire_.send(from, bytes_of(Head{.op = Op::answer, .id = head.id}), {});
+    case Op::answer:
+      return answer(head, body);
+    case Op::meeting:
+      brought_.insert_or_assign({head.slot, head.id, from}, std::vector<std::byte>(body.begin(), body.end()));
+      return;
+    case Op::asked:
+      return wire_.send(from, bytes_of(Head{.op = Op::shown, .slot = rank_}), bytes_of(board_.entry_of(rank_)));
+    case Op::told:
+    case Op::shown: {
+      Board::Entry entry;
+      TRANSHIP_ASSERT(body.size() == sizeof entry);
+      std::memcpy(&entry, body.data(), sizeof entry);
+      board_.show(head.slot, entry);
+      if (head.op == Op::shown) shown_.fetch_add(1, std::memory_order_release);
+      return;
+    }
+  }
+}
+
+void HostsEngine::answer(const Head& head, std::span<const std::byte> body) {
+  const auto found = awaited_.find(head.id);
+  if (found == awaited_.end()) return;
+  Awaited& awaited = *found->second;
+  if (awaited.target != nullptr && !body.empty())
+    copy_on_host(awaited.block, awaited.width, body.data(), awaited.target);
+  awaited.is_here.store(true, std::memory_order_release);
+  awaited_.erase(found);
+}
+
+void HostsEngine::drop(std::span<const std::shared_ptr<Awaited>> awaited) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& each : awaited) each->target = nullptr;
+}
+
+void HostsEngine::lose(Rank peer) {
+  if (board_.ended(peer)) return;
+  // Not through post_failed's own way to the other machines: each of them notices for itself.
+  board_.post_failed(peer, ErrorCode::peer_lost,
+                     fmt::format("rank {} cannot be reached from rank {} any more", peer, rank_));
+}
+
+void HostsEngine::send_end(Rank rank) {
+  const Board::Entry entry = board_.entry_of(rank);
+  for (Rank peer = 0; peer < board_.ranks(); ++peer)
+    if (here_.member_of(peer) < 0) send(peer, {.op = Op::told, .slot = rank}, bytes_of(entry));
+}
+
+void HostsEngine::tell(Rank rank) noexcept {
+  // A failure that others have caused shows after theirs.
+  const Rank first = board_.first_failed();
+  if (first >= 0 && first != rank) send_end(first);
+  send_end(rank);
+  progress();
+}
+
+void HostsEngine::ask(Rank rank) noexcept {
+  if (board_.ended(rank)) return;
+  const std::uint64_t before = shown_.load(std::memory_order_acquire);
+  send(rank, {.op = Op::asked});
+  const Deadline deadline = Deadline::after_ns(ask_ns);
+  while (shown_.load(std::memory_order_acquire) == before && !deadline.passed())
+    if (!progress()) wire_.wait(100'000);
+}
+
+}  // namespace tranship

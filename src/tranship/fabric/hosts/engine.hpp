@@ -1,0 +1,105 @@
+// Private: HostsEngine, what one rank does for the ranks of other machines: it carries out their puts, gets and atomics
+// on the rank's own heap, keeps what they bring to meetings, and shows them what its machine's ranks are doing.
+//
+// Everything is a message of a Wire. A rank's messages to another one are carried out in the order in which it sent
+// them, so a fence costs nothing, and an answer to the last one answers for all. Atomics are done by the target with
+// the processor's own, so they are atomic with those of ranks that share its memory. A thread of the process carries
+// out what comes while the rank computes; a rank that waits does so itself.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include <tranship/fabric/hosts/wire.hpp>
+#include <tranship/fabric/seam/board.hpp>
+#include <tranship/fabric/seam/members.hpp>
+#include <tranship/fabric/seam/transport.hpp>
+
+namespace tranship {
+
+/// An answer that a rank waits for. The rank owns it; the engine keeps it until the answer has come.
+struct Awaited {
+  std::atomic<bool> is_here = false;
+  void* target = nullptr;
+  CopyBlock block = {};  ///< of the target, from dense bytes
+  int width = 1;
+};
+
+class HostsEngine final : public BoardLink {
+ public:
+  /// What is outside of this rank's process outlives the engine. The board, of this machine, has a slot for every rank
+  /// of the job; `here` are the ranks of this machine. `heap` is this rank's own.
+  HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap);
+  /// Serves the other ranks until all have ended, for that long at most.
+  ~HostsEngine() override;
+
+  Rank rank() const noexcept { return rank_; }
+  const Members& here() const noexcept { return here_; }
+
+  // Requests, by the thread of the rank.
+
+  void put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
+           const Transport::Signal* signal);
+  std::shared_ptr<Awaited> get(void* target, const CopyBlock& block, int width, Transport::Remote source);
+  /// nullptr where nothing is asked for.
+  std::shared_ptr<Awaited> atomic(Transport::Remote at, int width, AtomicOp op, std::uint64_t operand,
+                                  std::uint64_t compare, void* before);
+  /// Their targets are not written any more.
+  void drop(std::span<const std::shared_ptr<Awaited>> awaited) noexcept;
+  /// Answered when all that this rank has sent to `peer` before is done.
+  std::shared_ptr<Awaited> flush(Rank peer);
+
+  /// Brings something to a meeting, which is the same number of the same slot on all ranks that take part in it.
+  struct MeetingKey {
+    int slot = 0;
+    std::uint64_t number = 0;
+  };
+  void bring(Rank peer, MeetingKey meeting, std::span<const std::byte> bytes);
+  /// What `peer` has brought, once.
+  std::optional<std::vector<std::byte>> take(Rank peer, MeetingKey meeting);
+
+  /// Moves what can be moved now, unless another thread does.
+  bool progress();
+
+  void tell(Rank rank) noexcept override;
+  void ask(Rank rank) noexcept override;
+
+ private:
+  struct Head;
+  void send(Rank peer, const Head& head, std::span<const std::byte> body = {});
+  std::shared_ptr<Awaited> request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
+                                   std::span<const std::byte> body = {});
+  // The next ones with the lock.
+  bool progress_locked();
+  void receive(Rank from, std::span<const std::byte> message);
+  void answer(const Head& head, std::span<const std::byte> body);
+  void lose(Rank peer);
+  void serve();
+  void send_end(Rank rank);
+  bool all_have_ended() const noexcept;
+
+  Wire& wire_;
+  Board& board_;
+  Rank rank_;
+  Members here_;
+  std::byte* heap_;
+  std::mutex mutex_;  // guards the wire and what follows
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Awaited>> awaited_;
+  std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
+  std::atomic<std::uint64_t> shown_ = 0;  // entries that were asked for and have come
+  std::atomic<bool> is_ending_ = false;
+  std::thread server_;
+};
+
+}  // namespace tranship

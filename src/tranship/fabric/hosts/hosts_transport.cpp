@@ -1,0 +1,65 @@
+#include "tranship/fabric/hosts/hosts_transport.hpp"
+
+#include <utility>
+
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+void HostsTransport::wait_for(const char* label, const Answers& answers, CallSite where) {
+  std::size_t come = 0;
+  try {
+    world_.wait_until(
+        [&] {
+          const auto has_come = [&] {
+            while (come < answers.size() && answers[come]->is_here.load(std::memory_order_acquire)) ++come;
+            return come == answers.size();
+          };
+          return has_come() || (engine_.progress() && has_come());
+        },
+        WaitNote(label, WaitNote::anyone, where));
+  } catch (...) {
+    engine_.drop(answers);
+    throw;
+  }
+}
+
+void HostsTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
+                         Completion, CallSite) {
+  written_.insert(target.peer);
+  engine_.put(target, block, width, source, signal);
+}
+
+void HostsTransport::get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
+                         CallSite where) {
+  if (element_count(block) == 0) return;
+  auto answer = engine_.get(target, block, width, source);
+  if (completion == Completion::nonblocking) return answers_.push_back(std::move(answer));
+  wait_for("a get", {std::move(answer)}, where);
+}
+
+void HostsTransport::atomic(Remote at, int width, WordKind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
+                            void* before, Completion completion, CallSite where) {
+  auto answer = engine_.atomic(at, width, op, operand, compare, before);
+  if (!answer)
+    written_.insert(at.peer);
+  else if (completion == Completion::nonblocking)
+    answers_.push_back(std::move(answer));
+  else
+    wait_for("an atomic", {std::move(answer)}, where);
+}
+
+void HostsTransport::quiet(CallSite where) {
+  // What comes while this waits belongs to the next one.
+  Answers answers = std::exchange(answers_, {});
+  for (const Rank peer : std::exchange(written_, {})) answers.push_back(engine_.flush(peer));
+  wait_for("a quiet", answers, where);
+}
+
+void HostsTransport::abandon() noexcept {
+  engine_.drop(answers_);
+  answers_.clear();
+  written_.clear();
+}
+
+}  // namespace tranship

@@ -1,0 +1,43 @@
+// Private: HostsTransport, the transfers of one context to ranks of other machines.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include <tranship/fabric/hosts/engine.hpp>
+#include <tranship/fabric/seam/transport.hpp>
+
+namespace tranship {
+
+class World;
+
+class HostsTransport final : public Transport {
+ public:
+  HostsTransport(HostsEngine& engine, World& world) : engine_(engine), world_(world) {}
+
+  void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
+           Completion completion, CallSite where) override;
+  void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
+           CallSite where) override;
+  void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
+              void* before, Completion completion, CallSite where) override;
+  /// Messages to one rank are carried out in their order.
+  void fence(CallSite) override {}
+  void quiet(CallSite where) override;
+  void seen(const void*, std::size_t) override {}
+  void touches(const void*, std::size_t, Touch, const char*, CallSite) override {}
+  void poll(std::int64_t) override { engine_.progress(); }
+  void abandon() noexcept override;
+
+ private:
+  using Answers = std::vector<std::shared_ptr<Awaited>>;
+  void wait_for(const char* label, const Answers& answers, CallSite where);
+
+  HostsEngine& engine_;
+  World& world_;
+  std::set<Rank> written_;  // peers that have been sent something since the last quiet
+  Answers answers_;         // of transfers that a quiet completes
+};
+
+}  // namespace tranship
