@@ -32,6 +32,8 @@ class Contract : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Contract,
                          Combine(Values(On::threads, On::sim, On::messaged, On::hosts), Values(1, 2, 3, 4, 8, 16)),
                          OnRanks::name);
+// Real hosts, which need two ranks at least.
+INSTANTIATE_TEST_SUITE_P(OnApart, Contract, Combine(Values(On::apart, On::dealt), Values(2, 4, 5)), OnRanks::name);
 // A process has a shadow of its memory under a sanitizer, which is made with it: what many of them cost.
 INSTANTIATE_TEST_SUITE_P(OnProcesses, Contract,
                          Combine(Values(On::processes), ::testing::ValuesIn(sizes_up_to(4, {1, 2, 3, 4, 8, 16}))),
@@ -918,8 +920,7 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
     refused([&] { world.allocate<int>(-1); }, {"-1 symmetric elements"});
     refused([&] { world.allocate<int>(1, {.bytes = 48}); }, {"48 bytes is no power of two"});
     // The address of a peer is not the name of a symmetric object.
-    if (world.size() > 1) {
-      const HeapPlace& heap = world.heap().place();
+    if (const HeapPlace& heap = world.heap().place(); world.size() > 1 && heap.is_mapped(next_of(world))) {
       const std::ptrdiff_t apart = heap.of(next_of(world)) - heap.of(world.rank());
       int* theirs = a.local() + apart / std::ptrdiff_t(sizeof(int));
       refused([&] { rma.put(Symmetric<int>::at(theirs, 4), four, 0); },
@@ -1210,7 +1211,7 @@ TEST_P(Contract, arrays_of_all_members_are_stored_and_combined_as_one) {
     const auto array = world.allocate<Index>(3000);
     std::optional<Team> odd =
         world.team().split_strided({.first = world.size() > 1, .stride = 2, .count = std::max(1, world.size() / 2)});
-    if (is_simulated(on())) {
+    if (is_simulated(on()) || are_apart(on())) {
       if (world.size() > 1)
         require_says(error_of_rank([&] { rma.multicast_array(world.team(), array); }), ErrorCode::unsupported,
                      {"cannot load and store the memory of rank"});
@@ -1397,7 +1398,7 @@ TEST_P(Contract, teams_are_split_by_lists) {
       require_says(error_of_rank([&] { all.split_listed(mine); }), ErrorCode::mismatch, {"split"});
     }
     // As one array, where their memory is loaded and stored.
-    if (is_simulated(on())) return;
+    if (is_simulated(on()) || are_apart(on())) return;
     const auto array = world.allocate<int>(3);
     std::optional<Team> again = all.split_listed(list);
     if (again && again->rank() == 0) world.context().multicast_array(*again, array).store(1, 7 + n);

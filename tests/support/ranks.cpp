@@ -10,6 +10,7 @@
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/sub_world.hpp>
 
+#include "support/hosts.hpp"
 #include "support/thinned.hpp"
 
 namespace tranship::test {
@@ -44,6 +45,13 @@ void run_as_sub_world(On on, World& whole, int ranks, std::size_t heap_bytes, Fu
 void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed, FunctionRef<void(World&)> f) {
   if (on == On::threads) return launch(options, f);
   if (on == On::processes) return launch_processes(options, f);
+  if (are_apart(on)) {
+    HostsOptions hosts{.heap_bytes = *options.heap_bytes};
+    for (Rank rank = 0; rank < options.ranks; ++rank)
+      hosts.host_of.push_back(on == On::dealt ? rank % 2 : rank >= (options.ranks + 1) / 2 ? 1 : 0);
+    if (options.timeout_ns) hosts.timeout_ns = *options.timeout_ns;
+    return launch_hosts(hosts, f);
+  }
   simulate({.ranks = options.ranks,
             .seed = seed,
             .peers = on == On::messaged ? PeerKind::messaged : PeerKind::reachable,

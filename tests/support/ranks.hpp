@@ -20,15 +20,18 @@
 
 namespace tranship::test {
 
-/// `hosts` is simulated, too: ranks on two machines. Those of `sub` and what follows are ranks of a sub-world: every
-/// other one of about twice as many, while the ranks between them do something else. Those of `listed` and what follows
-/// lie at no equal steps, where they are more than two.
+/// `hosts` is simulated, too: ranks on two machines. `apart` and `dealt` are processes on two hosts that share nothing
+/// (hosts.hpp): the first ranks on the one and the others on the other, and ranks dealt to them in turn. Those of `sub`
+/// and what follows are ranks of a sub-world: every other one of about twice as many, while the ranks between them do
+/// something else. Those of `listed` and what follows lie at no equal steps, where they are more than two.
 enum class On {
   threads,
   processes,
   sim,
   messaged,
   hosts,
+  apart,
+  dealt,
   sub,
   sub_messaged,
   sub_hosts,
@@ -38,8 +41,9 @@ enum class On {
 };
 
 inline const char* name_of(On on) {
-  constexpr const char* names[] = {"threads",      "processes", "sim",    "messaged",        "hosts",       "sub",
-                                   "sub_messaged", "sub_hosts", "listed", "listed_messaged", "listed_hosts"};
+  constexpr const char* names[] = {"threads", "processes",       "sim",         "messaged",     "hosts",
+                                   "apart",   "dealt",           "sub",         "sub_messaged", "sub_hosts",
+                                   "listed",  "listed_messaged", "listed_hosts"};
   return names[int(on)];
 }
 inline void PrintTo(On on, std::ostream* out) {
@@ -47,7 +51,13 @@ inline void PrintTo(On on, std::ostream* out) {
 }
 
 inline bool is_simulated(On on) {
-  return on != On::threads && on != On::processes && on != On::sub && on != On::listed;
+  return on == On::sim || on == On::messaged || on == On::hosts || (on >= On::sub_messaged && on != On::listed);
+}
+inline bool are_apart(On on) {
+  return on == On::apart || on == On::dealt;
+}
+inline bool are_processes(On on) {
+  return on == On::processes || are_apart(on);
 }
 inline bool is_sub(On on) {
   return on >= On::sub;
@@ -66,7 +76,8 @@ inline Rank rank_around(On on, Rank member) {
 /// Whether two of so many ranks are on one machine; whether they share memory.
 inline bool share_machine(On on, int ranks, Rank one, Rank other) {
   if (is_sub(on)) return share_machine(around(on), 2 * ranks + 1, rank_around(on, one), rank_around(on, other));
-  const int on_first = on == On::hosts ? (ranks + 1) / 2 : ranks;
+  if (on == On::dealt) return one % 2 == other % 2;
+  const int on_first = on == On::hosts || on == On::apart ? (ranks + 1) / 2 : ranks;
   return (one < on_first) == (other < on_first);
 }
 inline bool share_memory(On on, int ranks, Rank one, Rank other) {

@@ -210,7 +210,7 @@ std::size_t Context::checked_offset(const char* what, const void* local, std::in
   const auto bytes = static_cast<std::size_t>(end - first);
   if (bytes > heap_bytes_ || begin > heap_bytes_ - bytes) {
     for (Rank other = 0; other < size_; ++other)
-      if (other != rank_ &&
+      if (other != rank_ && world_->heap().place().is_mapped(other) &&
           reinterpret_cast<std::uintptr_t>(local) - reinterpret_cast<std::uintptr_t>(at_peer(0, other)) < heap_bytes_)
         throw_error(
             ErrorCode::invalid_use,

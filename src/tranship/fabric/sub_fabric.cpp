@@ -69,6 +69,7 @@ HeapPlace SubFabric::heap() const noexcept {
   }
   place.size_bytes = lent_.size_bytes;
   place.direct = place.direct.among(members_);
+  place.mapped = place.mapped.among(members_);
   place.is_zeroed = false;  // another sub-world may have had it
   return place;
 }

@@ -2,11 +2,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
+
+/// What a member states. Little data comes with it, so that one exchange is enough.
+struct HostsMeeting::Statement {
+  static constexpr std::size_t data_bytes = 128;
+
+  Call call;
+  char place[104] = {};
+  std::byte data[data_bytes] = {};
+};
 
 HostsMeeting::HostsMeeting(HostsEngine& engine, const std::vector<int>& host_of, const Members& members, int slot,
                            const Members& named, std::unique_ptr<SharedMeeting> local)
@@ -16,7 +26,8 @@ HostsMeeting::HostsMeeting(HostsEngine& engine, const std::vector<int>& host_of,
       slot_(slot),
       me_(members.member_of(engine.rank())),
       local_(std::move(local)),
-      number_(local_->calls()) {
+      number_(local_->calls()),
+      calls_(number_) {
   std::vector<int> known;
   for (int member = 0; member < members.count; ++member) {
     const int host = host_of[static_cast<std::size_t>(members.rank_of(member))];
@@ -32,123 +43,83 @@ HostsMeeting::HostsMeeting(HostsEngine& engine, const std::vector<int>& host_of,
 
 void HostsMeeting::begin_at(std::uint64_t calls) {
   local_->begin_at(calls);
-  number_ = calls;
+  number_ = calls_ = calls;
 }
 
-std::optional<HostsMeeting::Verdict> HostsMeeting::verdict_on(const Call& mine, const Call& theirs,
-                                                              const Host& host) const {
-  if (mine == theirs) return std::nullopt;
-  int one = here().front(), other = host.front();
-  const Call* calls[] = {&mine, &theirs};
-  if (other < one) {
-    std::swap(one, other);
-    std::swap(calls[0], calls[1]);
+void HostsMeeting::exchange(World& world, const Call& call, const void* mine, std::size_t size_bytes, std::byte* all,
+                            CallSite where) {
+  ++number_;
+  const auto place = [&](int member) { return all + std::size_t(member) * size_bytes; };
+  std::vector<std::byte> ours(here().size() * size_bytes);
+  local_->gather_any(world, call, mine, size_bytes, ours.data(), where);
+  for (std::size_t i = 0; i < here().size(); ++i)
+    std::memcpy(place(here()[i]), ours.data() + i * size_bytes, size_bytes);
+  if (hosts_.size() == 1) return;
+
+  std::vector<std::byte> theirs;
+  theirs.reserve((std::size_t(members_.count) - here().size()) * size_bytes);
+  if (here().front() == me_) {
+    for (const Host& host : hosts_)
+      if (&host != &here()) engine_.bring(members_.rank_of(host.front()), {slot_, number_}, ours);
+    WaitNote note(name_of(call.kind), WaitNote::anyone, where);
+    note.flag_index = slot_;
+    note.wanted = number_;
+    for (const Host& host : hosts_) {
+      if (&host == &here()) continue;
+      const Rank leader = members_.rank_of(host.front());
+      std::optional<std::vector<std::byte>> message;
+      note.raised_by = note.flag_rank = named_.rank_of(host.front());
+      world.wait_until(
+          [&] {
+            engine_.progress();
+            message = engine_.take(leader, {slot_, number_});
+            return message.has_value();
+          },
+          note);
+      TRANSHIP_ASSERT(message->size() == host.size() * size_bytes);
+      theirs.insert(theirs.end(), message->begin(), message->end());
+    }
   }
-  Verdict out{.code = static_cast<int>(ErrorCode::mismatch), .peer = named_.rank_of(other)};
-  const std::string text =
-      fmt::format("collective call {} differs: rank {} makes {}, rank {} {}", number_, named_.rank_of(one),
-                  to_string(*calls[0]), named_.rank_of(other), to_string(*calls[1]));
-  text.copy(out.text, sizeof out.text - 1);
-  return out;
-}
-
-void HostsMeeting::throw_verdict(const World& world, const Verdict& verdict) const {
-  Error error(static_cast<ErrorCode>(verdict.code), fmt::format("{} (rank {})", verdict.text, world.rank()));
-  error.rank = world.rank();
-  error.peer = verdict.peer;
-  throw error;
-}
-
-void HostsMeeting::bring_to_others(const Call& call, const Verdict& verdict, std::span<const std::byte> bytes) {
-  std::vector<std::byte> message(sizeof call + sizeof verdict + bytes.size());
-  std::memcpy(message.data(), &call, sizeof call);
-  std::memcpy(message.data() + sizeof call, &verdict, sizeof verdict);
-  if (!bytes.empty()) std::memcpy(message.data() + sizeof call + sizeof verdict, bytes.data(), bytes.size());
-  for (const Host& host : hosts_)
-    if (&host != &here()) engine_.bring(members_.rank_of(host.front()), {slot_, number_}, message);
-}
-
-HostsMeeting::Verdict HostsMeeting::exchange(World& world, const Call& call, std::span<const std::byte> bytes,
-                                             FunctionRef<void(const Host&, std::span<const std::byte>)> take,
-                                             CallSite where) {
-  bring_to_others(call, {}, bytes);
-  Verdict out;
-  WaitNote note(name_of(call.kind), WaitNote::anyone, where);
-  note.flag_index = slot_;
-  note.wanted = number_;
+  theirs.resize((std::size_t(members_.count) - here().size()) * size_bytes);
+  local_->spread(world, call, 0, theirs.data(), theirs.size(), where);
+  const std::byte* from = theirs.data();
   for (const Host& host : hosts_) {
     if (&host == &here()) continue;
-    const Rank leader = members_.rank_of(host.front());
-    std::optional<std::vector<std::byte>> message;
-    note.raised_by = note.flag_rank = named_.rank_of(host.front());
-    world.wait_until(
-        [&] {
-          if (!message) engine_.progress();
-          if (!message) message = engine_.take(leader, {slot_, number_});
-          return message.has_value();
-        },
-        note);
-    Call theirs;
-    Verdict said;
-    std::memcpy(&theirs, message->data(), sizeof theirs);
-    std::memcpy(&said, message->data() + sizeof theirs, sizeof said);
-    if (out.code != 0) continue;
-    if (said.code != 0)
-      out = said;
-    else if (const auto differs = verdict_on(call, theirs, host))
-      out = *differs;
-    else
-      take(host, std::span(*message).subspan(sizeof theirs + sizeof said));
+    for (const int member : host) {
+      std::memcpy(place(member), from, size_bytes);
+      from += size_bytes;
+    }
   }
-  return out;
-}
-
-void HostsMeeting::meet(World& world, const Call& call, CallSite where) {
-  gather(world, call, nullptr, 0, nullptr, where);
 }
 
 void HostsMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
                           CallSite where) {
-  ++number_;
-  const auto place = [&](int member) { return static_cast<std::byte*>(all) + std::size_t(member) * size_bytes; };
-  std::vector<std::byte> ours(here().size() * size_bytes), theirs;
-  try {
-    local_->gather(world, call, mine, size_bytes, ours.data(), where);
-  } catch (const Error& error) {
-    // All of this machine have failed alike; the others learn it from its leader.
-    if (error.code() == ErrorCode::mismatch && leads()) {
-      Verdict verdict{.code = static_cast<int>(error.code()), .peer = error.peer};
-      std::string(error.message()).copy(verdict.text, sizeof verdict.text - 1);
-      bring_to_others(call, verdict, {});
-    }
-    throw;
-  }
-  for (std::size_t i = 0; i < here().size() && size_bytes > 0; ++i)
-    std::memcpy(place(here()[i]), ours.data() + i * size_bytes, size_bytes);
-  if (hosts_.size() == 1) return;
+  ++calls_;
+  Statement statement{.call = call};
+  short_name(where).copy(statement.place, sizeof statement.place - 1);
+  const bool is_little = size_bytes <= Statement::data_bytes;
+  if (is_little && size_bytes > 0) std::memcpy(statement.data, mine, size_bytes);
+  std::vector<Statement> statements(static_cast<std::size_t>(members_.count));
+  exchange(world, call, &statement, sizeof statement, reinterpret_cast<std::byte*>(statements.data()), where);
+  for (int member = 1; member < members_.count; ++member)
+    if (!(statements[std::size_t(member)].call == statements[0].call)) disagree(world, statements, member);
+  auto* const out = static_cast<std::byte*>(all);
+  if (!is_little) return exchange(world, call, mine, size_bytes, out, where);
+  for (std::size_t member = 0; member < statements.size() && size_bytes > 0; ++member)
+    std::memcpy(out + member * size_bytes, statements[member].data, size_bytes);
+}
 
-  theirs.resize((std::size_t(members_.count) - here().size()) * size_bytes);
-  Verdict verdict;
-  if (leads()) {
-    std::size_t at = 0;
-    const auto append = [&](const Host& host, std::span<const std::byte> bytes) {
-      TRANSHIP_ASSERT(bytes.size() == host.size() * size_bytes);
-      if (!bytes.empty()) std::memcpy(theirs.data() + at, bytes.data(), bytes.size());
-      at += bytes.size();
-    };
-    verdict = exchange(world, call, ours, append, where);
-  }
-  local_->spread(world, call, 0, &verdict, sizeof verdict, where);
-  if (verdict.code != 0) throw_verdict(world, verdict);
-  local_->spread(world, call, 0, theirs.data(), theirs.size(), where);
-  std::size_t at = 0;
-  for (const Host& host : hosts_) {
-    if (&host == &here()) continue;
-    for (const int member : host) {
-      if (size_bytes > 0) std::memcpy(place(member), theirs.data() + at, size_bytes);
-      at += size_bytes;
-    }
-  }
+void HostsMeeting::disagree(const World& world, const std::vector<Statement>& statements, int other) const {
+  const auto words_of = [&](int member) {
+    const Statement& statement = statements[std::size_t(member)];
+    return fmt::format("{} ({})", to_string(statement.call), statement.place);
+  };
+  Error error =
+      make_error(ErrorCode::mismatch, "collective call {} differs: rank {} makes {}, rank {} {} (rank {})", calls_,
+                 named_.rank_of(0), words_of(0), named_.rank_of(other), words_of(other), world.rank());
+  error.rank = world.rank();
+  error.peer = named_.rank_of(other);
+  throw error;
 }
 
 }  // namespace tranship

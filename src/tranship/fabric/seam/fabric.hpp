@@ -49,11 +49,14 @@ struct HeapPlace {
   /// same, but its transfers take their time.
   Members direct{.count = 0};
   Members places{.count = 0};
+  /// The ranks whose heaps have an address here at all; of() is for them.
+  Members mapped{.count = 0};
 
   std::size_t place_of(Rank rank) const noexcept { return std::size_t(places.listed ? places.rank_of(rank) : rank); }
   /// The first byte of the heap of a rank.
   std::byte* of(Rank rank) const noexcept { return first + place_of(rank) * stride_bytes; }
   bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
+  bool is_mapped(Rank peer) const noexcept { return mapped.member_of(peer) >= 0; }
   /// A power of two. The heaps of all ranks begin equally far behind a multiple of it, so that what is aligned to it,
   /// or to less, in one heap is so in all of them.
   std::size_t alignment_bytes = 64;

@@ -31,7 +31,7 @@ std::unique_ptr<SharedMeeting> SharedFabric::shared_meeting(const Members& membe
 
 HeapPlace SharedFabric::heap() const noexcept {
   HeapPlace place = shared_->heap();
-  place.direct = here_;
+  place.direct = place.mapped = here_;
   if (here_.count == size()) return place;
   if (!here_.listed && (here_.stride == 1 || here_.count == 1)) {
     place.first -= static_cast<std::size_t>(here_.first) * place.stride_bytes;

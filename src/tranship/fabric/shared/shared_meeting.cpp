@@ -50,11 +50,11 @@ MeetingPlace::Offer& SharedMeeting::next_offer() const noexcept {
   return place(me_).offers[(barrier_.epoch() + 1) % 2];
 }
 
-void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
+void SharedMeeting::meet(World& world, const Call& call, Compares compares, CallSite where) {
   const Rank rank = ranks_.rank_of(me_);
   board_.post_call(rank, call.kind, barrier_.epoch() + 1);
   next_offer().call = call;
-  barrier_.arrive(fingerprint_of(call));
+  barrier_.arrive(compares == Compares::yes ? fingerprint_of(call) : 0);
   bool passed = barrier_.passed();
   // In a loop of its own, without a pause: a rank that has its core comes within it.
   for (int round = world.spin_rounds(); !passed && round > 0; --round) passed = barrier_.passed();
@@ -75,17 +75,22 @@ void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
   board_.post_return(rank);
 }
 
+void SharedMeeting::gather_any(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
+                               CallSite where) {
+  gather(world, call, mine, size_bytes, all, Compares::no, where);
+}
+
 void SharedMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
-                           CallSite where) {
+                           Compares compares, CallSite where) {
   std::size_t done = 0;
   do {  // what fits into an offer at a time; of nothing, the meeting alone
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
-    meet(world, call, where);
+    meet(world, call, compares, where);
     brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
     for (int member = 0; member < members_.count; ++member) {
       const MeetingPlace::Offer& from = offer(member);
-      if (!(from.call == call)) disagree(world, call, where);
+      if (compares == Compares::yes && !(from.call == call)) disagree(world, call, where);
       std::byte* to = static_cast<std::byte*>(all) + static_cast<std::size_t>(member) * size_bytes + done;
       if (some > 0) std::memcpy(to, from.bytes, some);
     }
@@ -100,7 +105,7 @@ void SharedMeeting::spread(World& world, const Call& call, int from, void* data,
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     std::byte* const bytes = static_cast<std::byte*>(data) + done;
     if (me_ == from) std::memcpy(next_offer().bytes, bytes, some);
-    meet(world, call, where);
+    meet(world, call, Compares::no, where);
     brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
     if (me_ != from) std::memcpy(bytes, offer(from).bytes, some);
     shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());

@@ -19,10 +19,14 @@ class SharedMeeting final : public Meeting {
   SharedMeeting(SharedWorld& shared, Board& board, const Members& here, Rank rank, const Members& members, int slot,
                 const Members& named, Brought& brought);
 
-  void meet(World& world, const Call& call, CallSite where) override;
+  void meet(World& world, const Call& call, CallSite where) override { meet(world, call, Compares::yes, where); }
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
-              CallSite where) override;
-  /// What member `from` has at `data` goes to `data` of the others. As gather() otherwise.
+              CallSite where) override {
+    gather(world, call, mine, size_bytes, all, Compares::yes, where);
+  }
+  /// As gather(), but calls that differ are not found; all bring as much.
+  void gather_any(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
+  /// What member `from` has at `data` goes to `data` of the others. As gather_any() otherwise.
   void spread(World& world, const Call& call, int from, void* data, std::size_t size_bytes, CallSite where);
   void begin_at(std::uint64_t calls) override;
   std::uint64_t calls() const noexcept override { return barrier_.epoch(); }
@@ -32,6 +36,10 @@ class SharedMeeting final : public Meeting {
   MeetingPlace::Offer& offer(int member) const noexcept;
   /// For the meeting that comes next.
   MeetingPlace::Offer& next_offer() const noexcept;
+  enum class Compares : bool { no, yes };
+  void meet(World& world, const Call& call, Compares compares, CallSite where);
+  void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all, Compares compares,
+              CallSite where);
   void disagree(World& world, const Call& call, CallSite where);
 
   SharedWorld& shared_;
