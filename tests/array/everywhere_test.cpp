@@ -12,7 +12,7 @@ namespace {
 class Everywhere : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Everywhere,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts),
+                                                              On::hosts, On::apart, On::dealt),
                                             ::testing::ValuesIn(sizes_up_to(4, {1, 2, 4, 6}))),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, Everywhere,
@@ -99,7 +99,9 @@ TEST_P(Everywhere, foreign_memory_takes_part) {
     }
     require(b.count_wrong(value_of) == 0, "turned");
     const std::string said = turn.explain();
-    const char* way = on == On::processes ? "schedule: staged (" : is_simulated(on) ? "posted" : "schedule: direct (";
+    const char* way = is_simulated(on) || are_apart(on) ? "posted"
+                      : on == On::processes             ? "schedule: staged ("
+                                                        : "schedule: direct (";
     require(n == 1 || said.find(way) != std::string::npos, "{}", said);
   });
 }

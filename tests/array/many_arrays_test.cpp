@@ -15,7 +15,7 @@ namespace {
 class ManyArrays : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, ManyArrays,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts),
+                                                              On::hosts, On::apart, On::dealt),
                                             ::testing::ValuesIn(sizes_up_to(5, {1, 2, 3, 5, 8}))),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, ManyArrays,

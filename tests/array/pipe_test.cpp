@@ -209,18 +209,22 @@ std::string fault_on(On on, std::uint64_t seed) {
 
 class RandomPipes : public ::testing::TestWithParam<On> {};
 INSTANTIATE_TEST_SUITE_P(On, RandomPipes,
-                         ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts),
+                         ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts, On::apart,
+                                           On::dealt),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST_P(RandomPipes, deliver_every_frame) {
-  const double share = is_simulated(GetParam()) ? 0.02 : GetParam() == On::processes ? 0.02 : 0.05;
+  const double share = are_apart(GetParam())                                   ? 0.005
+                       : is_simulated(GetParam()) || are_processes(GetParam()) ? 0.02
+                                                                               : 0.05;
   EXPECT_EQ(first_fault(share, [&](std::uint64_t seed) { return fault_on(GetParam(), seed); }), "");
 }
 
 class Pipes : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Pipes,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::sub, On::listed, On::listed_hosts),
+                                                              On::hosts, On::apart, On::dealt, On::sub, On::listed,
+                                                              On::listed_hosts),
                                             ::testing::Values(4)),
                          OnRanks::name);
 

@@ -129,7 +129,7 @@ TEST(Refusals, IndicesThatAreNotThere) {
 class RefusalsEverywhere : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, RefusalsEverywhere,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts),
+                                                              On::hosts, On::apart, On::dealt),
                                             ::testing::Values(2, 3)),
                          OnRanks::name);
 

@@ -15,7 +15,8 @@ namespace {
 class Switchboards : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Switchboards,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::sub, On::listed, On::listed_hosts),
+                                                              On::hosts, On::apart, On::dealt, On::sub, On::listed,
+                                                              On::listed_hosts),
                                             ::testing::Values(6)),
                          OnRanks::name);
 

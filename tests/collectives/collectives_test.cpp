@@ -21,8 +21,8 @@ namespace {
 class Collectives : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Collectives,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::sub, On::sub_messaged, On::listed,
-                                                              On::listed_messaged),
+                                                              On::hosts, On::apart, On::dealt, On::sub,
+                                                              On::sub_messaged, On::listed, On::listed_messaged),
                                             ::testing::Values(1, 2, 5)),
                          &OnRanks::name);
 

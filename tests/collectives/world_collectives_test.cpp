@@ -17,7 +17,8 @@ namespace {
 class WorldCollectivesOn : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, WorldCollectivesOn,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::sub, On::listed, On::listed_hosts),
+                                                              On::hosts, On::apart, On::dealt, On::sub, On::listed,
+                                                              On::listed_hosts),
                                             ::testing::Values(1, 2, 3)),
                          &OnRanks::name);
 

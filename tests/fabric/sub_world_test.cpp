@@ -24,8 +24,8 @@ constexpr std::size_t kibi = 1024, mebi = 1024 * kibi;
 
 class SubWorlds : public ::testing::TestWithParam<On> {};
 INSTANTIATE_TEST_SUITE_P(On, SubWorlds,
-                         ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts,
-                                           On::sub_messaged),
+                         ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts, On::apart,
+                                           On::dealt, On::sub_messaged),
                          [](const ::testing::TestParamInfo<On>& info) { return std::string(name_of(info.param)); });
 
 /// The lower ranks and the upper ones.

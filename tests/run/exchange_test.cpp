@@ -932,7 +932,7 @@ TEST(Exchange, ADeadlineNamesWhoIsMissing) {
 class TestedExchange : public ::testing::TestWithParam<std::tuple<On, Schedule>> {};
 INSTANTIATE_TEST_SUITE_P(All, TestedExchange,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts),
+                                                              On::hosts, On::apart, On::dealt),
                                             ::testing::Values(Schedule::direct, Schedule::staged)),
                          [](const ::testing::TestParamInfo<std::tuple<On, Schedule>>& info) {
                            return fmt::format("{}_{}", name_of(std::get<0>(info.param)),

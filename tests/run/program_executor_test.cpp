@@ -156,7 +156,9 @@ Program plan(const std::string& name) {
 }
 
 class Plans : public ::testing::TestWithParam<On> {};
-INSTANTIATE_TEST_SUITE_P(On, Plans, ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts),
+INSTANTIATE_TEST_SUITE_P(On, Plans,
+                         ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts, On::apart,
+                                           On::dealt),
                          [](const auto& info) { return name_of(info.param); });
 
 /// More ranks take minutes where each access is looked at.

@@ -30,11 +30,12 @@ using ::testing::Values;
 class Registered : public OnRanks {
  public:
   /// Where the heaps lie in a file that all ranks have mapped.
-  bool has_file() const { return on() == On::processes || on() == On::hosts; }
+  bool has_file() const { return are_processes(on()) || on() == On::hosts; }
 };
-INSTANTIATE_TEST_SUITE_P(On, Registered,
-                         Combine(Values(On::threads, On::processes, On::sim, On::messaged, On::hosts), Values(1, 3)),
-                         OnRanks::name);
+INSTANTIATE_TEST_SUITE_P(
+    On, Registered,
+    Combine(Values(On::threads, On::processes, On::sim, On::messaged, On::hosts, On::apart, On::dealt), Values(1, 3)),
+    OnRanks::name);
 
 enum class Page {
   own,             ///< private, loaded and stored

@@ -51,7 +51,7 @@ void HostsMeeting::exchange(World& world, const Call& call, const void* mine, st
   ++number_;
   const auto place = [&](int member) { return all + std::size_t(member) * size_bytes; };
   std::vector<std::byte> ours(here().size() * size_bytes);
-  local_->gather_any(world, call, mine, size_bytes, ours.data(), where);
+  local_->gather_part(world, call, calls_, mine, size_bytes, ours.data(), where);
   for (std::size_t i = 0; i < here().size(); ++i)
     std::memcpy(place(here()[i]), ours.data() + i * size_bytes, size_bytes);
   if (hosts_.size() == 1) return;
@@ -63,7 +63,8 @@ void HostsMeeting::exchange(World& world, const Call& call, const void* mine, st
       if (&host != &here()) engine_.bring(members_.rank_of(host.front()), {slot_, number_}, ours);
     WaitNote note(name_of(call.kind), WaitNote::anyone, where);
     note.flag_index = slot_;
-    note.wanted = number_;
+    note.wanted = calls_;
+    note.seen = calls_ - 1;
     for (const Host& host : hosts_) {
       if (&host == &here()) continue;
       const Rank leader = members_.rank_of(host.front());
@@ -81,7 +82,7 @@ void HostsMeeting::exchange(World& world, const Call& call, const void* mine, st
     }
   }
   theirs.resize((std::size_t(members_.count) - here().size()) * size_bytes);
-  local_->spread(world, call, 0, theirs.data(), theirs.size(), where);
+  local_->spread_part(world, call, calls_, 0, theirs.data(), theirs.size(), where);
   const std::byte* from = theirs.data();
   for (const Host& host : hosts_) {
     if (&host == &here()) continue;
@@ -102,14 +103,14 @@ void HostsMeeting::gather(World& world, const Call& call, const void* mine, std:
   std::vector<Statement> statements(static_cast<std::size_t>(members_.count));
   exchange(world, call, &statement, sizeof statement, reinterpret_cast<std::byte*>(statements.data()), where);
   for (int member = 1; member < members_.count; ++member)
-    if (!(statements[std::size_t(member)].call == statements[0].call)) disagree(world, statements, member);
+    if (!(statements[std::size_t(member)].call == statements[0].call)) disagree(world, statements, member, where);
   auto* const out = static_cast<std::byte*>(all);
   if (!is_little) return exchange(world, call, mine, size_bytes, out, where);
   for (std::size_t member = 0; member < statements.size() && size_bytes > 0; ++member)
     std::memcpy(out + member * size_bytes, statements[member].data, size_bytes);
 }
 
-void HostsMeeting::disagree(const World& world, const std::vector<Statement>& statements, int other) const {
+void HostsMeeting::disagree(World& world, const std::vector<Statement>& statements, int other, CallSite where) {
   const auto words_of = [&](int member) {
     const Statement& statement = statements[std::size_t(member)];
     return fmt::format("{} ({})", to_string(statement.call), statement.place);
@@ -119,6 +120,12 @@ void HostsMeeting::disagree(const World& world, const std::vector<Statement>& st
                  named_.rank_of(0), words_of(0), named_.rank_of(other), words_of(other), world.rank());
   error.rank = world.rank();
   error.peer = named_.rank_of(other);
+  // All find out before any of them fails, which others may see before what it has brought.
+  const std::byte nothing{};
+  std::vector<std::byte> all(statements.size());
+  const Result<void> ignored =
+      attempt([&] { exchange(world, statements[std::size_t(me_)].call, &nothing, 1, all.data(), where); });
+  (void)ignored;
   throw error;
 }
 

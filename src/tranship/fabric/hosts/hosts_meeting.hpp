@@ -34,7 +34,7 @@ class HostsMeeting final : public Meeting {
   /// Every member brings so many bytes to all, whatever its call is.
   void exchange(World& world, const Call& call, const void* mine, std::size_t size_bytes, std::byte* all,
                 CallSite where);
-  [[noreturn]] void disagree(const World& world, const std::vector<Statement>& statements, int other) const;
+  [[noreturn]] void disagree(World& world, const std::vector<Statement>& statements, int other, CallSite where);
 
   HostsEngine& engine_;
   Members members_;

@@ -50,23 +50,23 @@ MeetingPlace::Offer& SharedMeeting::next_offer() const noexcept {
   return place(me_).offers[(barrier_.epoch() + 1) % 2];
 }
 
-void SharedMeeting::meet(World& world, const Call& call, Compares compares, CallSite where) {
+void SharedMeeting::meet(World& world, const Call& call, PartOf whole, CallSite where) {
   const Rank rank = ranks_.rank_of(me_);
-  board_.post_call(rank, call.kind, barrier_.epoch() + 1);
+  board_.post_call(rank, call.kind, whole.value_or(barrier_.epoch() + 1));
   next_offer().call = call;
-  barrier_.arrive(compares == Compares::yes ? fingerprint_of(call) : 0);
+  barrier_.arrive(whole ? 0 : fingerprint_of(call));
   bool passed = barrier_.passed();
   // In a loop of its own, without a pause: a rank that has its core comes within it.
   for (int round = world.spin_rounds(); !passed && round > 0; --round) passed = barrier_.passed();
   if (!passed) {
     WaitNote note(name_of(call.kind), WaitNote::anyone, where);
     note.flag_index = slot_;
-    note.wanted = barrier_.epoch();
+    note.wanted = whole.value_or(barrier_.epoch());
     world.wait_until(
         [&] {
           if (barrier_.passed()) return true;
           note.raised_by = note.flag_rank = named_.rank_of(barrier_.missing());
-          note.seen = barrier_.arrivals_of(barrier_.missing());
+          note.seen = whole ? *whole - 1 : barrier_.arrivals_of(barrier_.missing());
           return false;
         },
         note);
@@ -75,22 +75,17 @@ void SharedMeeting::meet(World& world, const Call& call, Compares compares, Call
   board_.post_return(rank);
 }
 
-void SharedMeeting::gather_any(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
-                               CallSite where) {
-  gather(world, call, mine, size_bytes, all, Compares::no, where);
-}
-
 void SharedMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
-                           Compares compares, CallSite where) {
+                           PartOf whole, CallSite where) {
   std::size_t done = 0;
   do {  // what fits into an offer at a time; of nothing, the meeting alone
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
-    meet(world, call, compares, where);
+    meet(world, call, whole, where);
     brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
     for (int member = 0; member < members_.count; ++member) {
       const MeetingPlace::Offer& from = offer(member);
-      if (compares == Compares::yes && !(from.call == call)) disagree(world, call, where);
+      if (!whole && !(from.call == call)) disagree(world, call, where);
       std::byte* to = static_cast<std::byte*>(all) + static_cast<std::size_t>(member) * size_bytes + done;
       if (some > 0) std::memcpy(to, from.bytes, some);
     }
@@ -99,13 +94,13 @@ void SharedMeeting::gather(World& world, const Call& call, const void* mine, std
   } while (done < size_bytes);
 }
 
-void SharedMeeting::spread(World& world, const Call& call, int from, void* data, std::size_t size_bytes,
-                           CallSite where) {
+void SharedMeeting::spread_part(World& world, const Call& call, std::uint64_t number, int from, void* data,
+                                std::size_t size_bytes, CallSite where) {
   for (std::size_t done = 0; done < size_bytes;) {
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     std::byte* const bytes = static_cast<std::byte*>(data) + done;
     if (me_ == from) std::memcpy(next_offer().bytes, bytes, some);
-    meet(world, call, Compares::no, where);
+    meet(world, call, number, where);
     brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
     if (me_ != from) std::memcpy(bytes, offer(from).bytes, some);
     shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());

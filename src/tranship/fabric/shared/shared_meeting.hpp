@@ -1,6 +1,8 @@
 // Private: how the members of a team on one machine meet: a FlagBarrier over their arrivals.
 #pragma once
 
+#include <optional>
+
 #include <tranship/fabric/shared/shared_world.hpp>
 #include <tranship/fabric/sync/barrier.hpp>
 
@@ -19,15 +21,19 @@ class SharedMeeting final : public Meeting {
   SharedMeeting(SharedWorld& shared, Board& board, const Members& here, Rank rank, const Members& members, int slot,
                 const Members& named, Brought& brought);
 
-  void meet(World& world, const Call& call, CallSite where) override { meet(world, call, Compares::yes, where); }
+  void meet(World& world, const Call& call, CallSite where) override { meet(world, call, {}, where); }
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
               CallSite where) override {
-    gather(world, call, mine, size_bytes, all, Compares::yes, where);
+    gather(world, call, mine, size_bytes, all, {}, where);
   }
-  /// As gather(), but calls that differ are not found; all bring as much.
-  void gather_any(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
-  /// What member `from` has at `data` goes to `data` of the others. As gather_any() otherwise.
-  void spread(World& world, const Call& call, int from, void* data, std::size_t size_bytes, CallSite where);
+  // A part of a meeting with ranks of other machines, of that number: as gather(), but calls that differ are not found;
+  // all bring as much. In the second one, what member `from` has at `data` goes to `data` of the others.
+  void gather_part(World& world, const Call& call, std::uint64_t number, const void* mine, std::size_t size_bytes,
+                   void* all, CallSite where) {
+    gather(world, call, mine, size_bytes, all, number, where);
+  }
+  void spread_part(World& world, const Call& call, std::uint64_t number, int from, void* data, std::size_t size_bytes,
+                   CallSite where);
   void begin_at(std::uint64_t calls) override;
   std::uint64_t calls() const noexcept override { return barrier_.epoch(); }
 
@@ -36,9 +42,10 @@ class SharedMeeting final : public Meeting {
   MeetingPlace::Offer& offer(int member) const noexcept;
   /// For the meeting that comes next.
   MeetingPlace::Offer& next_offer() const noexcept;
-  enum class Compares : bool { no, yes };
-  void meet(World& world, const Call& call, Compares compares, CallSite where);
-  void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all, Compares compares,
+  /// The number of the meeting that this one is a part of; none: it is one of its own.
+  using PartOf = std::optional<std::uint64_t>;
+  void meet(World& world, const Call& call, PartOf whole, CallSite where);
+  void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all, PartOf whole,
               CallSite where);
   void disagree(World& world, const Call& call, CallSite where);
 
