@@ -70,6 +70,7 @@ class RankHandle final : public Resident {
   void leave() noexcept override { close(); }
   /// Ends all that lives in the world, the last first, and the rank's part in it: as failed where there is an error.
   void close(const std::optional<Error>& error = std::nullopt) noexcept {
+    if (error && world_ != nullptr) world_->set_failing();
     if (!is_in_child())
       for (std::size_t i = residents_.size(); i-- > 0;)
         if (const std::shared_ptr<Resident> resident = residents_[i].lock()) resident->leave();

@@ -86,6 +86,7 @@ void call_rank(World& world, const nb::callable& f, Raised* raised) {
   try {
     f(handle);
   } catch (const nb::python_error& exception) {
+    world.set_failing();  // before anything that it has is let go of
     if (raised) (*raised)[world.rank()] = nb::borrow(exception.value());
     Error error = error_of(exception);
     error.rank = world.rank();

@@ -673,3 +673,75 @@ def test_ranks_with_the_same_structs_agree(run):
         ts.halo(a, b)()
 
     run(2, body)
+
+
+def test_an_exception_in_a_block_is_not_held_up_by_peers_that_never_start(run):
+    class Boom(Exception):
+        pass
+
+    def body(world):
+        u = ts.array(world, ts.distribution((12,), grid=(2,), overlap=1, edge="toroidal"))
+        halo = ts.halo(u)
+        if world.rank == 0:
+            world.barrier()
+        with halo:
+            raise Boom("in the block")
+
+    with pytest.raises(Exception, match="in the block"):
+        run(2, body)
+
+
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_an_exchange_that_an_exception_has_left_in_flight_is_completed_first(ranks):
+    def body(world):
+        u = ts.array(world, ts.distribution((8,), grid=(2,), overlap=1, edge="toroidal"))
+        halo = ts.halo(u)
+        u.fill(lambda i: i + 1.0)
+        if world.rank == 0:
+            with pytest.raises(ZeroDivisionError):
+                with halo:
+                    1 / 0
+        world.barrier()  # only now does rank 1 start
+        if world.rank == 1:
+            halo()
+        world.barrier()
+        u.fill(lambda i: i + 2.0)
+        halo()
+        return u.count_wrong(lambda i: i + 2.0)
+
+    assert ts.launch(2, body, ranks=ranks) == [0, 0]
+
+
+@pytest.mark.parametrize("peers", ["reachable", "messaged"])
+def test_the_exception_of_a_simulated_rank_comes_before_what_it_causes(peers):
+    class Boom(Exception):
+        pass
+
+    def main(world):
+        a, b = (ts.array(world, ts.distribution((12, 12), grid=g)) for g in ((3, 1), (1, 3)))
+        move = ts.Redistribution(a, b)
+        move()
+        if world.rank == 1:
+            raise Boom("first")
+        move()
+        world.barrier()
+
+    for seed in range(1, 201):
+        with pytest.raises(Boom):
+            ts.simulate(3, main, seed=seed, peers=peers)
+
+
+def test_ghosts_are_stale_after_an_adjoint_once_their_owners_are_written(run):
+    def body(world):
+        u = ts.array(world, ts.distribution((8,), grid=(2,), overlap=1, edge="toroidal"), devices=ts.Devices(fake=2))
+        adjoint = ts.halo(u, adjoint=True)
+        with u.read_write("stored") as a:
+            a[0] = a[-1] = 2
+        adjoint()
+        with u.write() as a:
+            a[1:-1] = 1
+        first = u.count_wrong(lambda i: i * 0)
+        u.fill(5)
+        return first, u.count_wrong(lambda i: i * 0)
+
+    assert run(2, body) == [(6, 6)] * 2

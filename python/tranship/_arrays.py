@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
@@ -188,8 +189,8 @@ class Array(_ShowsLocal):
         """How many cells that this rank stores are not what ``value`` says, as for :meth:`fill`; overlap included.
 
         Beyond a toroidal edge, a cell is that at the other end; cells beyond other edges are left out. The built-in check
-        of a redistribution and of a halo. Once the array has had a lease, a ghost that is stale has no value and counts.
-        Not collective. Raises as :attr:`local`.
+        of a redistribution and of a halo. Once the array has had a lease, a ghost that is stale has no value and counts; at
+        that lease all of them are. Not collective. Raises as :attr:`local`.
 
         Examples
         --------
@@ -421,12 +422,15 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
 
 class Exchange:
     """Moves what it was made for: ``exchange()``, or ``exchange.start()``, other work, ``exchange.finish()``; or
-    ``with exchange:``, which starts it, and finishes at the end of the block, also where an exception leaves it.
+    ``with exchange:``, which starts it, and finishes it at the end of the block.
 
     Making one is collective; runs allocate nothing, and every rank starts and finishes equally often. ``start`` never
     waits for peers, ``finish`` does, until the world's timeout. Between the two, sources must not be written and targets
     not be touched, unless the exchange was made with ``snapshot=True``: then ``start`` packs all that is sent, targets
     are written by ``finish`` alone (or by the ``test`` that returns True), and any cell may be written in between.
+
+    Where an exception leaves the block, the exchange is completed if that takes no more than a second; else it stays in
+    flight, and the next start completes it first.
     """
 
     __slots__ = ("_core", "start", "test", "finish")
@@ -438,18 +442,32 @@ class Exchange:
         self.finish = core.finish
 
     def __call__(self) -> None:
-        self._core()
+        self.start()
+        self.finish()
 
     def __enter__(self) -> Exchange:
         self.start()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
+        if kind is None:
             self.finish()
+            return
+        # The peers may never come, and the exception of the block says more than a wait for them.
+        patience = time.monotonic() + 1
+        try:
+            while time.monotonic() < patience:
+                if self._core.test():
+                    self._core.finish()
+                    return
         except Error:
-            if kind is None:  # else the exception of the block says more
-                raise
+            pass
+        self.start = self._start_after_exception
+
+    def _start_after_exception(self) -> None:
+        self.start = self._core.start
+        self._core.finish()
+        self._core.start()
 
     @property
     def schedule(self) -> str:

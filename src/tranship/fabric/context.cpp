@@ -140,7 +140,7 @@ Context::~Context() {
   }
   std::erase(world_->contexts_, this);
   try {
-    if (transport_ && (world_->has_failed_ || std::uncaught_exceptions() > exceptions_before_))
+    if (transport_ && (world_->has_failed_ || world_->is_failing() || std::uncaught_exceptions() > exceptions_before_))
       transport_->abandon();
     else
       quiet({"~Context", 0});

@@ -70,6 +70,10 @@ class UnderWay {
     while (items_.next != &items_) unlink(static_cast<Item&>(*items_.next));
   }
 
+  /// The rank is about to leave as failed, though no exception is on its way here.
+  void set_failing() noexcept { is_failing_ = true; }
+  bool is_failing() const noexcept { return is_failing_; }
+
   /// Does nothing where it is in the list.
   void join(Item& item) {
     if (item.list_.load(std::memory_order_relaxed) != nullptr) return;
@@ -158,6 +162,7 @@ class UnderWay {
   std::atomic<int> count_ = 0;
   Mutex mutex_;
   std::atomic<const void*> owner_ = nullptr;
+  bool is_failing_ = false;
   bool is_moving_ = false;  // by the thread of the rank
 };
 

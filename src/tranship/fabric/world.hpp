@@ -183,6 +183,11 @@ class World {
   /// The list of what waits and polls of this rank move on: that of the outermost world.
   UnderWay& under_way() noexcept { return *under_way_; }
 
+  /// For interpreters, whose exceptions are not seen on their way: this rank is about to leave as failed. What it has in
+  /// flight is withdrawn as by an exception, in this world and in those that it is part of.
+  void set_failing() noexcept { under_way_->set_failing(); }
+  bool is_failing() const noexcept { return under_way_->is_failing(); }
+
   /// Throws `invalid_use` in a child that the rank has forked, which is no rank. So does every call that acts for the
   /// rank: transfers, waits, exchanges, and all that is collective.
   void check_process() const { process_.check(rank()); }

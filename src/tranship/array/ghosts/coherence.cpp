@@ -161,8 +161,8 @@ void Coherence::note_exchange(const ArrayChange& change) {
       update(change.cells ? Region(*change.cells) : whole,
              [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
       break;
-    case ChangeKind::reduced:
-      note_stale(whole);
+    case ChangeKind::reduced:  // they hold what changes nothing, until their owners are written
+      update(whole, [&](GhostState& state) { state = {.by_hand = cells_.depth_max()}; });
       break;
   }
 }

@@ -48,9 +48,14 @@ void read_at(int descriptor, const std::string& path, Index offset_bytes, std::s
     const ssize_t got = ::pread(descriptor, bytes.data(), bytes.size(), offset_bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw io_error("read", path, errno);
-    if (got == 0)
-      throw_error(ErrorCode::bad_file, "'{}' became shorter while it was read: it ends at byte {}, {} more are needed",
-                  path, offset_bytes, bytes.size());
+    if (got == 0) {
+      struct stat status {};
+      const Index end = ::fstat(descriptor, &status) == 0 ? Index(status.st_size) : offset_bytes;
+      throw_error(ErrorCode::bad_file,
+                  "'{}' became shorter while it was read: it ends at byte {}, bytes {} to {} are "
+                  "needed",
+                  path, end, offset_bytes, offset_bytes + Index(bytes.size()));
+    }
     offset_bytes += got;
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
