@@ -212,7 +212,7 @@ void Board::show(Rank rank, const Entry& entry) noexcept {
     case Doing::waiting:
       break;
   }
-  if (head_->is_showing.exchange(true, std::memory_order_acquire)) return;  // somebody else does
+  if (head_->is_showing.exchange(true, std::memory_order_acquire)) return;  // another process does
   post_wait(rank, note_of(entry), now_ns() - entry.waited_ns);
   head_->is_showing.store(false, std::memory_order_release);
 }
