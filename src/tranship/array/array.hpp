@@ -207,7 +207,8 @@ class Array {
   /// the cell is that at the other end; elements beyond other edges are left out. The built-in check of a
   /// redistribution and of a halo. Local. Values that devices hold are copied to the host first. Once the array has had
   /// a lease, a ghost that is stale has no value and counts; at the first lease, all of them are. Throws `invalid_use`
-  /// where an open lease writes cells, where owned cells have no value, and where ghosts hold what owners have yet to get.
+  /// where an open lease writes cells, where owned cells have no value, and where ghosts hold what owners have yet to
+  /// get.
   template <class F>
   Index count_wrong(F&& f, CallSite where = CallSite::here()) const {
     const HostCells here = detail::read_on_host(ref_, where);

@@ -183,8 +183,8 @@ class World {
   /// The list of what waits and polls of this rank move on: that of the outermost world.
   UnderWay& under_way() noexcept { return *under_way_; }
 
-  /// For interpreters, whose exceptions are not seen on their way: this rank is about to leave as failed. What it has in
-  /// flight is withdrawn as by an exception, in this world and in those that it is part of.
+  /// For interpreters, whose exceptions are not seen on their way: this rank is about to leave as failed. What it has
+  /// in flight is withdrawn as by an exception, in this world and in those that it is part of.
   void set_failing() noexcept { under_way_->set_failing(); }
   bool is_failing() const noexcept { return under_way_->is_failing(); }
 
