@@ -141,8 +141,8 @@ Reduction team_reduction(const std::string& name) {
 }
 
 /// Whether a transfer of so many bytes neither waits nor takes long.
-bool is_brief(const Context& rma, const StridedView& view) {
-  return rma.completes_at_once() && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
+bool is_brief(const Context& rma, const StridedView& view, Rank peer) {
+  return rma.completes_at_once(peer) && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
 }
 
 /// The elements of a signal, of which the first one is meant.
@@ -184,29 +184,29 @@ SignalOp signal_op_named(const std::string& name) {
 void put_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
               nb::handle owner) {
   Context& rma = rank.world().context();
-  if (!blocking && !rma.completes_at_once()) rank.hold(nb::borrow(owner));
+  if (!blocking && !rma.completes_at_once(peer)) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
-  without_gil_unless(is_brief(rma, target), [&] {
+  without_gil_unless(is_brief(rma, target, peer), [&] {
     blocking ? rma.put(target, source, peer, where) : rma.put_nbi(target, source, peer, where);
   });
 }
 void get_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
               nb::handle owner) {
   Context& rma = rank.world().context();
-  if (!blocking && !rma.completes_at_once()) rank.hold(nb::borrow(owner));
+  if (!blocking && !rma.completes_at_once(peer)) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
-  without_gil_unless(is_brief(rma, source), [&] {
+  without_gil_unless(is_brief(rma, source, peer), [&] {
     blocking ? rma.get(target, source, peer, where) : rma.get_nbi(target, source, peer, where);
   });
 }
 void put_signal_view(RankHandle& rank, const StridedView& target, const StridedView& source, const SignalArgs& signal,
                      Rank peer, bool blocking, nb::handle owner) {
   Context& rma = rank.world().context();
-  if (!blocking && !rma.completes_at_once()) rank.hold(nb::borrow(owner));
+  if (!blocking && !rma.completes_at_once(peer)) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
   const auto word = signal_word(signal.word);
   const std::uint64_t value = signal_value(signal);
-  without_gil_unless(is_brief(rma, target), [&] {
+  without_gil_unless(is_brief(rma, target, peer), [&] {
     blocking ? rma.put_signal(target, source, word, value, signal.op, peer, where)
              : rma.put_signal_nbi(target, source, word, value, signal.op, peer, where);
   });
@@ -216,7 +216,7 @@ void signal_view(RankHandle& rank, const SignalArgs& signal, Rank peer) {
   const CallSite where = python_call_site();
   const auto word = signal_word(signal.word);
   const std::uint64_t value = signal_value(signal);
-  without_gil_unless(rma.completes_at_once(), [&] { rma.signal(word, value, signal.op, peer, where); });
+  without_gil_unless(rma.completes_at_once(peer), [&] { rma.signal(word, value, signal.op, peer, where); });
 }
 
 nb::object wait_for_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value) {

@@ -106,14 +106,14 @@ void MemberCall::fetch(int member, std::byte* to, const std::byte* local, std::s
   context_.get_nbi<const std::byte>({to, bytes}, from, team_.world_rank(member), where_);
 }
 void MemberCall::complete() {
-  if (!context_.completes_at_once()) context_.quiet(where_);
+  context_.quiet(where_);
 }
 
 const std::byte* MemberCall::loadable(int member, const std::byte* local, std::size_t bytes) const {
   // Simulated transfers are seen by the race detector; loads are not.
   const Rank rank = team_.world_rank(member);
   if (member == rank_) return local;
-  if (!context_.completes_at_once()) return nullptr;
+  if (!context_.completes_at_once(rank)) return nullptr;
   return context_.peer_array(Symmetric<const std::byte>::at(local, Index(bytes)), rank, where_).data();
 }
 

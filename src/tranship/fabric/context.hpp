@@ -98,6 +98,8 @@ class Context {
   World& world() const noexcept { return *world_; }
   /// Whether all transfers of this context, to whichever peer, are complete when their calls return.
   bool completes_at_once() const noexcept { return !transport_; }
+  /// Whether those to and from this peer are.
+  bool completes_at_once(Rank peer) const noexcept { return is_direct(peer); }
   HeapChecks checks() const noexcept { return checks_; }
 
   /// What a put needs that is a store of the calling thread, for code that is compiled at run time. The address x of
@@ -897,7 +899,7 @@ class Context {
   void check_peer(Rank peer, CallSite where) const;
   /// Where a word that may be looked at meanwhile lies at a peer that is_direct().
   std::byte* checked_word(const char* what, const void* local, std::size_t bytes, Rank peer, CallSite where) const;
-  bool is_direct(Rank peer) const {
+  bool is_direct(Rank peer) const noexcept {
     return !transport_ || world_->heap().place().is_direct(peer);
   }
   std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
