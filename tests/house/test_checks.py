@@ -203,6 +203,7 @@ class Public(Folder):
 class Signposts(Folder):
     def test_files_and_symbols(self):
         self.write("src/tranship/plan/halo.cpp", "void plan_halo() {}")
+        self.write("docs/internals/plan.md", "`plan_halo` in `plan/halo.cpp`")
         for text, faults in [
             ("see `plan/halo.cpp`, `halo.cpp` and `src/tranship/plan/halo.cpp`", []),
             ("`plan_halo` in `plan/halo.cpp`", []),
@@ -213,6 +214,33 @@ class Signposts(Folder):
             with self.subTest(text):
                 self.write("ARCHITECTURE.md", text)
                 self.assertEqual(check_signposts.check(self.root), faults)
+        self.write("docs/internals/plan.md", "`o.cpp`")
+        self.write("ARCHITECTURE.md", "")
+        self.assertEqual(check_signposts.check(self.root), ["docs/internals/plan.md:1: `o.cpp` is no file of the repository"])
+
+    def test_links(self):
+        self.write("docs/b.md", "# One, two\n```\n# none\n```\n[up](../README.md) [here](#one-two)")
+        for text, faults in [
+            ("[b](docs/b.md) [docs](docs) [b](docs/b.md#one-two) [web](https://example.com/x.md) `[x](y)`", []),
+            ("```\n[x](y)\n```\n[b](b.md)", ["README.md:4: the link to b.md leads nowhere"]),
+            ("[b](docs/b.md#none)", ["README.md:1: docs/b.md has no heading '#none'"]),
+            ("[here](#there)", ["README.md:1: README.md has no heading '#there'"]),
+        ]:
+            with self.subTest(text):
+                self.write("README.md", text)
+                self.assertEqual(check_signposts.check(self.root), faults)
+
+    def test_each_layer_has_a_page(self):
+        self.write("src/tranship/plan/halo.cpp", "")
+        self.assertEqual(check_signposts.check(self.root), ["docs/internals: the layer plan has no page"])
+        self.write("docs/internals/plan.md", "# plan")
+        self.assertEqual(check_signposts.check(self.root), [])
+
+    def test_architecture_has_a_limit(self):
+        self.write("ARCHITECTURE.md", "x" * check_signposts.ARCHITECTURE_BYTES_MAX)
+        self.assertEqual(check_signposts.check(self.root), [])
+        self.write("ARCHITECTURE.md", "x" * (check_signposts.ARCHITECTURE_BYTES_MAX + 1))
+        self.assertIn("16385 bytes", "".join(check_signposts.check(self.root)))
 
 
 class Words(unittest.TestCase):
