@@ -29,6 +29,19 @@ std::vector<Box> all_boxes(int dims, Index side) {
   return out;
 }
 
+TEST(Errors, AnotherMessageKeepsEverythingElse) {
+  Error error(ErrorCode::timeout, "waits");
+  error.rank = 1;
+  error.peer = 2;
+  error.column = 3;
+  const Error longer = error.with_message(error.message() + " for rank 2");
+  EXPECT_EQ(longer.message(), "waits for rank 2");
+  EXPECT_EQ(longer.code(), ErrorCode::timeout);
+  EXPECT_EQ(longer.rank, 1);
+  EXPECT_EQ(longer.peer, 2);
+  EXPECT_EQ(longer.column, 3);
+}
+
 TEST(Indices, RefuseANinthDimension) {
   EXPECT_EQ(Indices::filled(8, 1).size(), 8);
   EXPECT_EQ(error_of([] { Indices::filled(9, 1); }).code(), ErrorCode::unsupported);

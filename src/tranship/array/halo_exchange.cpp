@@ -85,7 +85,8 @@ ArrayPlan plan_of(const std::vector<HaloField>& fields, Direction direction) {
     try {
       plans.push_back(plan_halo({&spec, 1}, rank, halo));
     } catch (const Error& error) {
-      throw Error(error.code(), fields.size() == 1 ? error.message() : field.name + ": " + error.message());
+      if (fields.size() == 1) throw;
+      throw error.with_message(field.name + ": " + error.message());
     }
     kinds.push_back({&spec, std::move(halo)});
     out.slots.push_back({change_of(direction), {std::move(field)}});

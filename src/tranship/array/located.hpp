@@ -9,13 +9,8 @@ namespace tranship {
 /// The error with the place of the call at its end, unless it names that place already.
 inline Error located(const Error& error, CallSite where) {
   const std::string place = short_name(where);
-  Error out = error;
-  if (error.message().find(place) != std::string::npos) return out;
-  out = Error(error.code(), error.message() + " [" + place + "]");
-  out.rank = error.rank;
-  out.peer = error.peer;
-  out.column = error.column;
-  return out;
+  if (error.message().find(place) != std::string::npos) return error;
+  return error.with_message(error.message() + " [" + place + "]");
 }
 
 /// What `f` gives; its errors name the call.

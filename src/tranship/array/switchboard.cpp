@@ -212,10 +212,7 @@ PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySp
       return {std::move(sub), std::move(pipe)};
     } catch (const Error& error) {
       state_->forget(sub);
-      Error named(error.code(), error.message() + rank_key(sub->world()));
-      named.rank = error.rank;
-      named.peer = error.peer;
-      throw named;
+      throw error.with_message(error.message() + rank_key(sub->world()));
     } catch (...) {
       state_->forget(sub);
       throw;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace tranship {
 
@@ -28,6 +29,12 @@ class Error : public std::exception {
   ErrorCode code() const noexcept { return code_; }
   const char* what() const noexcept override { return message_.c_str(); }
   const std::string& message() const noexcept { return message_; }
+  /// The same failure in other words: code, rank, peer and column stay.
+  Error with_message(std::string message) const {
+    Error out = *this;
+    out.message_ = std::move(message);
+    return out;
+  }
 
   int rank = -1;
   int peer = -1;

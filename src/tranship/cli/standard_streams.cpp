@@ -66,7 +66,7 @@ Error Spool::renamed(const Error& error) const {
   const auto says = [&](int reason) { return text.find(std::strerror(reason)) != std::string::npos; };
   if (is_ours && (says(ENOSPC) || says(EDQUOT)))
     text += fmt::format("; '{}' is stored in '{}' first, and TMPDIR names another folder", standard_stream, folder);
-  return make_error(error.code(), "{}", text);
+  return error.with_message(std::move(text));
 }
 
 void Spool::send(FunctionRef<void()> watch) const {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <tranship/collectives/members.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 
 namespace tranship {
 
@@ -11,10 +12,10 @@ void all_reduce(Team& team, const SymmetricSpan& target, const SymmetricSpan& so
   call.require_apart_or_same();
   call.require_reduction(reduction);
   // Parts of whole cache lines, so that no two members write the same one.
-  constexpr std::size_t line_bytes = 64;
+  constexpr auto line = std::size_t(line_bytes);
   const std::size_t bytes = call.source_bytes();
-  const std::size_t lines = (bytes + line_bytes - 1) / line_bytes;
-  const std::size_t part = (lines + std::size_t(call.size()) - 1) / std::size_t(call.size()) * line_bytes;
+  const std::size_t lines = (bytes + line - 1) / line;
+  const std::size_t part = (lines + std::size_t(call.size()) - 1) / std::size_t(call.size()) * line;
   const auto first_of = [&](int member) { return std::min(bytes, std::size_t(member) * part); };
 
   call.meet();

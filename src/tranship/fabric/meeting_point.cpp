@@ -184,10 +184,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
       throw;
     }
     enter(key, given_up);
-    Error named(error.code(), error.message() + others_at(title));
-    named.rank = error.rank;
-    named.peer = error.peer;
-    throw named;
+    throw error.with_message(error.message() + others_at(title));
   } catch (...) {
     enter(key, away);
     throw;

@@ -30,7 +30,7 @@ auto located(std::string_view where, F&& f) {
     return f();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_text || where.empty()) throw;
-    throw make_error(error.code(), "{}: {}", where, error.message());
+    throw error.with_message(fmt::format("{}: {}", where, error.message()));
   }
 }
 

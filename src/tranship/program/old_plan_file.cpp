@@ -47,8 +47,7 @@ class OldRankReader {
       : object_(value, std::move(where)), rank_(rank), unknown_(unknown) {}
 
   RankProgram read() {
-    if (const Index id = index_of(object_.at("id"), object_.path("id")); id != rank_)
-      throw_error(ErrorCode::bad_file, "{}: rank {} at place {}", object_.path("id"), id, rank_);
+    require_id(object_, "rank", rank_);
     const char* const counts[buffer_kinds] = {"inputChunks", "outputChunks", "scratchChunks"};
     for (int kind = 0; kind < buffer_kinds; ++kind)
       out_.chunks[kind] = index_of(object_.at(counts[kind]), object_.path(counts[kind]));
@@ -107,8 +106,7 @@ class OldRankReader {
 
   ThreadBlock read_block(const Json& value, const std::string& where) {
     JsonObject block(value, where);
-    if (const Index id = index_of(block.at("id"), block.path("id")); id != static_cast<Index>(out_.blocks.size()))
-      throw_error(ErrorCode::bad_file, "{}: block {} at place {}", block.path("id"), id, out_.blocks.size());
+    require_id(block, "block", static_cast<Index>(out_.blocks.size()));
     block_ = {};
     listed_.clear();
     const std::string list = block.path("channels");
@@ -308,22 +306,9 @@ Program read_old_program(const Json& document) {
   // Releases up to 0.5 spelled it otherwise.
   const char* const collective = top.has("colletive") && !top.has("collective") ? "colletive" : "collective";
   out.collective = tranship::word_of(top.at(collective), collective);
-  out.protocol = tranship::word_of(top.at("protocol"), "protocol");
-  out.in_place = flag_of(top.at("inplace"), "inplace");
-  if (const Json* const value = top.find("num_threads_per_block"))
-    out.threads_per_block = index_of(*value, "num_threads_per_block");
-  if (const Json* const value = top.find("use_double_scratch_buffer"))
-    out.double_scratch = flag_of(*value, "use_double_scratch_buffer");
+  read_settings(top, out);
   out.double_scratch = out.double_scratch || out.protocol == "LL";
-  if (const Json* const value = top.find("min_message_size"))
-    out.message_bytes_min = bytes_of(*value, "min_message_size");
-  if (const Json* const value = top.find("max_message_size"))
-    out.message_bytes_max = bytes_of(*value, "max_message_size");
-  for (const Json& rank : list_of(top.at("gpus"), "gpus"))
-    out.ranks.push_back(
-        OldRankReader(rank, path("gpus", out.ranks.size()), static_cast<Rank>(out.ranks.size()), out.unknown_keys)
-            .read());
-  keep_others(top, out.unknown_keys);
+  read_ranks<OldRankReader>(top, out);
   return out;
 }
 

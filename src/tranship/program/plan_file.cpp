@@ -31,8 +31,7 @@ class RankReader {
       : object_(value, std::move(where)), rank_(rank), unknown_(unknown) {}
 
   RankProgram read() {
-    if (const Index id = index_of(object_.at("id"), object_.path("id")); id != rank_)
-      throw_error(ErrorCode::bad_file, "{}: rank {} at place {}", object_.path("id"), id, rank_);
+    require_id(object_, "rank", rank_);
     const char* const counts[buffer_kinds] = {"input_chunks", "output_chunks", "scratch_chunks"};
     for (int kind = 0; kind < buffer_kinds; ++kind)
       out_.chunks[kind] = index_of(object_.at(counts[kind]), object_.path(counts[kind]));
@@ -106,8 +105,7 @@ class RankReader {
 
   ThreadBlock read_block(const Json& value, const std::string& where) {
     JsonObject block(value, where);
-    if (const Index id = index_of(block.at("id"), block.path("id")); id != static_cast<Index>(out_.blocks.size()))
-      throw_error(ErrorCode::bad_file, "{}: block {} at place {}", block.path("id"), id, out_.blocks.size());
+    require_id(block, "block", static_cast<Index>(out_.blocks.size()));
     block_ = {};
     read_lists(block, "channels", "channel_type", "channel_ids", block_.channels);
     if (block.has("remote_buffer_refs"))
@@ -285,23 +283,11 @@ Program read_present_program(const Json& document) {
   Program out;
   out.name = tranship::word_of(top.at("name"), "name");
   out.collective = tranship::word_of(top.at("collective"), "collective");
-  out.protocol = tranship::word_of(top.at("protocol"), "protocol");
-  out.in_place = flag_of(top.at("inplace"), "inplace");
+  read_settings(top, out);
   if (const Json* const value = top.find("reuse_resources")) out.reuse_resources = flag_of(*value, "reuse_resources");
-  if (const Json* const value = top.find("use_double_scratch_buffer"))
-    out.double_scratch = flag_of(*value, "use_double_scratch_buffer");
-  if (const Json* const value = top.find("num_threads_per_block"))
-    out.threads_per_block = index_of(*value, "num_threads_per_block");
   if (const Json* const value = top.find("buffer_alignment"))
     out.buffer_alignment = index_of(*value, "buffer_alignment");
-  if (const Json* const value = top.find("min_message_size"))
-    out.message_bytes_min = bytes_of(*value, "min_message_size");
-  if (const Json* const value = top.find("max_message_size"))
-    out.message_bytes_max = bytes_of(*value, "max_message_size");
-  for (const Json& rank : list_of(top.at("gpus"), "gpus"))
-    out.ranks.push_back(
-        RankReader(rank, path("gpus", out.ranks.size()), static_cast<Rank>(out.ranks.size()), out.unknown_keys).read());
-  keep_others(top, out.unknown_keys);
+  read_ranks<RankReader>(top, out);
   return out;
 }
 

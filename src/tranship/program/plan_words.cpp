@@ -38,6 +38,24 @@ void keep_others(const JsonObject& object, std::vector<UnknownKey>& out) {
   });
 }
 
+void require_id(JsonObject& object, const char* what, Index place) {
+  if (const Index id = index_of(object.at("id"), object.path("id")); id != place)
+    throw_error(ErrorCode::bad_file, "{}: {} {} at place {}", object.path("id"), what, id, place);
+}
+
+void read_settings(JsonObject& top, Program& out) {
+  out.protocol = tranship::word_of(top.at("protocol"), "protocol");
+  out.in_place = flag_of(top.at("inplace"), "inplace");
+  if (const Json* const value = top.find("num_threads_per_block"))
+    out.threads_per_block = index_of(*value, "num_threads_per_block");
+  if (const Json* const value = top.find("use_double_scratch_buffer"))
+    out.double_scratch = flag_of(*value, "use_double_scratch_buffer");
+  if (const Json* const value = top.find("min_message_size"))
+    out.message_bytes_min = bytes_of(*value, "min_message_size");
+  if (const Json* const value = top.find("max_message_size"))
+    out.message_bytes_max = bytes_of(*value, "max_message_size");
+}
+
 char letter_of(BufferKind kind) noexcept {
   return name_of(kind)[0];
 }

@@ -1,4 +1,5 @@
-// Private: the words of plan files for buffers, channels and reductions, both ways, and ways to read values.
+// Private: the words of plan files for buffers, channels and reductions, both ways, ways to read values, and what the
+// readers of both forms of plans share.
 #pragma once
 
 #include <string_view>
@@ -31,6 +32,24 @@ std::optional<ChannelKind> only_channel_of(std::string_view word);
 
 /// Adds to `out` the members that nothing has asked for. Throws `bad_text` for those that have a meaning elsewhere.
 void keep_others(const JsonObject& object, std::vector<UnknownKey>& out);
+
+/// Throws `bad_file` unless the member "id" of `object` is `place`, its number in its list. `what` names the thing:
+/// "rank", "block".
+void require_id(JsonObject& object, const char* what, Index place);
+
+/// The members of a plan that both forms spell alike: protocol, in place, threads, double scratch, and the sizes of
+/// messages.
+void read_settings(JsonObject& top, Program& out);
+
+/// Reads the list "gpus" with one `Reader` for each rank, and keeps the members of `top` that nothing has asked for.
+template <class Reader>
+void read_ranks(JsonObject& top, Program& out) {
+  for (const Json& rank : list_of(top.at("gpus"), "gpus")) {
+    const auto number = static_cast<Rank>(out.ranks.size());
+    out.ranks.push_back(Reader(rank, path("gpus", out.ranks.size()), number, out.unknown_keys).read());
+  }
+  keep_others(top, out.unknown_keys);
+}
 
 /// The program of a document of releases up to 0.7.
 Program read_old_program(const Json& document);

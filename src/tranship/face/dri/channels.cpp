@@ -133,7 +133,7 @@ dri_buffer* give(Channel& channel, const PipeBuffer& got) {
 }
 
 [[noreturn]] void fail_of(const Channel& channel, const Error& error) {
-  throw Error(error.code(), channel.label + ": " + error.message() + (channel.line ? channel.line->rank_key() : ""));
+  throw error.with_message(channel.label + ": " + error.message() + (channel.line ? channel.line->rank_key() : ""));
 }
 
 /// What goes wrong in a wait is about this channel.

@@ -15,12 +15,9 @@ Program all_reduce_all_pairs(const AlgorithmOptions& options) {
     const std::vector<Rank> peers = others(rank, ranks);
     begin_with(channels, rank, peers);
     const lang::Chunk sum = one(program.output(rank), rank);
-    lang::Chunk partial = one(program.input(rank), rank);
-    if (peers.empty()) program.copy(sum, partial, block);
-    for (const Rank peer : peers) {
-      channels(rank, peer).reduce(partial, {one(program.input(peer), rank)}, block, {.target = &sum});
-      partial = sum;
-    }
+    const lang::Chunk own = one(program.input(rank), rank);
+    if (peers.empty()) program.copy(sum, own, block);
+    reduce_in_turn(channels, rank, peers, sum, own, [&](Rank peer) { return one(program.input(peer), rank); });
     for (const Rank peer : peers) channels(rank, peer).put(one(program.output(peer), rank), sum, block);
     end_with(channels, rank, peers);
   }
@@ -36,33 +33,32 @@ Program all_reduce_ring(const AlgorithmOptions& options) {
   if (ranks == 1) return all_reduce_all_pairs(options);
   Memory channels(program);
   // One scratch chunk for each step: nothing waits until one may be used again.
-  std::vector<lang::Buffer> arrived;
-  for (Rank rank = 0; rank < ranks; ++rank) arrived.push_back(program.scratch(rank, ranks - 1));
+  const std::vector<lang::Buffer> arrived = scratch_of_each(program, ranks, ranks - 1);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const Rank left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
     lang::MemoryChannel &to_right = channels(rank, right), &to_left = channels(rank, left);
-    to_left.signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
-    to_right.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+    say_ready(to_left);
+    await_ready(to_right);
     const auto part = [&](Rank step) { return Index((rank - step + 2 * ranks) % ranks); };
     const lang::Buffer input = program.input(rank), output = program.output(rank);
     const lang::Buffer &here = arrived[std::size_t(rank)], &there = arrived[std::size_t(right)];
     to_right.put(one(there, 0), one(input, part(0)), block);
-    to_right.signal(block, {.data_sync = lang::DataSync::before});
+    publish(to_right);
     for (Rank step = 1; step < ranks; ++step) {
-      to_left.wait(block, {.data_sync = lang::DataSync::after});
+      await_data(to_left);
       const lang::Chunk sum = one(output, part(step));
       program.reduce(one(input, part(step)), {one(here, step - 1)}, block, {.target = &sum});
       if (step < ranks - 1)
         to_right.put(one(there, step), sum, block);
       else  // complete
         to_right.put(one(program.output(right), part(step)), sum, block);
-      to_right.signal(block, {.data_sync = lang::DataSync::before});
+      publish(to_right);
     }
     for (Rank step = 0; step < ranks - 1; ++step) {
-      to_left.wait(block, {.data_sync = lang::DataSync::after});
+      await_data(to_left);
       if (step == ranks - 2) break;
       to_right.put(one(program.output(right), part(step)), one(output, part(step)), block);
-      to_right.signal(block, {.data_sync = lang::DataSync::before});
+      publish(to_right);
     }
   }
   return program.lower();
@@ -87,21 +83,21 @@ Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
   }
   for (Rank rank = core; rank < ranks; ++rank) {
     lang::MemoryChannel& channel = channels(rank, rank - core);
-    channel.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+    await_ready(channel);
     channel.put(folded[std::size_t(rank - core)].all(), program.input(rank).all(), block);
-    channel.signal(block, {.data_sync = lang::DataSync::before});
-    channel.wait(block, {.data_sync = lang::DataSync::after});
+    publish(channel);
+    await_data(channel);
   }
   for (Rank rank = 0; rank < core; ++rank) {
     const bool has_guest = rank + core < ranks;
     std::vector<Rank> peers;
     for (Rank distance = core / 2; distance > 0; distance /= 2) peers.push_back(rank ^ distance);
-    if (has_guest) channels(rank, rank + core).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+    if (has_guest) say_ready(channels(rank, rank + core));
     begin_with(channels, rank, peers);
     const lang::Buffer input = program.input(rank), output = program.output(rank);
     lang::Buffer partial = input;
     if (has_guest) {
-      channels(rank, rank + core).wait(block, {.data_sync = lang::DataSync::after});
+      await_data(channels(rank, rank + core));
       const lang::Chunk sum = output.all();
       program.reduce(input.all(), {folded[std::size_t(rank)].all()}, block, {.target = &sum});
       partial = output;
@@ -116,8 +112,8 @@ Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
           keeps_low ? lang::Buffer::Range{middle, end} : lang::Buffer::Range{begin, middle};
       lang::MemoryChannel& channel = channels(rank, peer);
       channel.put(arrived[std::size_t(peer)][{used, used + half}], partial[sent], block);
-      channel.signal(block, {.data_sync = lang::DataSync::before});
-      channel.wait(block, {.data_sync = lang::DataSync::after});
+      publish(channel);
+      await_data(channel);
       const lang::Chunk sum = output[kept];
       program.reduce(partial[kept], {arrived[std::size_t(rank)][{used, used + half}]}, block, {.target = &sum});
       partial = output;
@@ -128,8 +124,8 @@ Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
     for (auto peer = peers.rbegin(); peer != peers.rend(); ++peer) {
       lang::MemoryChannel& channel = channels(rank, *peer);
       channel.put(program.output(*peer)[{begin, end}], output[{begin, end}], block);
-      channel.signal(block, {.data_sync = lang::DataSync::before});
-      channel.wait(block, {.data_sync = lang::DataSync::after});
+      publish(channel);
+      await_data(channel);
       if (rank < *peer)
         end += end - begin;
       else
@@ -137,7 +133,7 @@ Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
     }
     if (has_guest) {
       channels(rank, rank + core).put(program.output(rank + core).all(), output.all(), block);
-      channels(rank, rank + core).signal(block, {.data_sync = lang::DataSync::before});
+      publish(channels(rank, rank + core));
     }
   }
   return program.lower();
@@ -151,8 +147,7 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
                                   language_options(options));
   Memory channels(program);
   Ports ports(program);
-  std::vector<lang::Buffer> arrived;
-  for (Rank rank = 0; rank < ranks; ++rank) arrived.push_back(program.scratch(rank, nodes - 1));
+  const std::vector<lang::Buffer> arrived = scratch_of_each(program, ranks, nodes - 1);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const Rank node = rank / width, local = rank % width;
     const std::vector<Rank> peers = others(rank, width, node * width);
@@ -167,12 +162,9 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
     for (const Rank partner : partners) ports(rank, partner).signal(block, lang::DataSync::none);
     for (const Rank partner : partners) ports(rank, partner).wait(block, lang::DataSync::after);
 
-    lang::Chunk partial = input[{begin, end}];
-    if (peers.empty()) program.copy(sum, partial, block);
-    for (const Rank peer : peers) {
-      channels(rank, peer).reduce(partial, {program.input(peer)[{begin, end}]}, block, {.target = &sum});
-      partial = sum;
-    }
+    const lang::Chunk own = input[{begin, end}];
+    if (peers.empty()) program.copy(sum, own, block);
+    reduce_in_turn(channels, rank, peers, sum, own, [&](Rank peer) { return program.input(peer)[{begin, end}]; });
     // Where `from` writes in the scratch of `to`: one place for each of the other nodes.
     const auto place = [&](Rank from, Rank to) { return Index((from / width - to / width + nodes - 1) % nodes); };
     if (!partners.empty()) program.barrier(rank, {block});

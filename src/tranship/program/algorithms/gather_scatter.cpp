@@ -1,15 +1,6 @@
 #include <tranship/program/algorithms/mesh.hpp>
 
 namespace tranship::algorithms_detail {
-namespace {
-
-/// The rank's own part of the output; in place it is there already.
-void copy_own(lang::CollectiveProgram& program, const AlgorithmOptions& options, const lang::Chunk& target,
-              const lang::Chunk& source) {
-  if (!options.in_place) program.copy(target, source, block);
-}
-
-}  // namespace
 
 Program all_gather_all_pairs(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
@@ -37,17 +28,17 @@ Program all_gather_ring(const AlgorithmOptions& options) {
     const Rank left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
     lang::MemoryChannel &to_right = channels(rank, right), &to_left = channels(rank, left);
     const lang::Buffer output = program.output(rank), next = program.output(right);
-    to_left.signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
-    to_right.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+    say_ready(to_left);
+    await_ready(to_right);
     to_right.put(one(next, rank), program.input(rank).all(), block);
-    to_right.signal(block, {.data_sync = lang::DataSync::before});
+    publish(to_right);
     copy_own(program, options, one(output, rank), program.input(rank).all());
     for (Rank step = 1; step < ranks; ++step) {
       const Index part = (rank - step + ranks) % ranks;
-      to_left.wait(block, {.data_sync = lang::DataSync::after});
+      await_data(to_left);
       if (step == ranks - 1) break;
       to_right.put(one(next, part), one(output, part), block);
-      to_right.signal(block, {.data_sync = lang::DataSync::before});
+      publish(to_right);
     }
   }
   return program.lower();
@@ -58,8 +49,7 @@ Program all_gather_packets(const AlgorithmOptions& options) {
   lang::CollectiveProgram program("allgather_packets", lang::all_gather(ranks, {.in_place = options.in_place}),
                                   packet_options(options));
   Memory channels(program);
-  std::vector<lang::Buffer> inbox;
-  for (Rank rank = 0; rank < ranks; ++rank) inbox.push_back(program.scratch(rank, ranks));
+  const std::vector<lang::Buffer> inbox = scratch_of_each(program, ranks, ranks);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const std::vector<Rank> peers = others(rank, ranks);
     const lang::Chunk input = program.input(rank).all();
@@ -80,13 +70,10 @@ Program reduce_scatter_all_pairs(const AlgorithmOptions& options) {
   for (Rank rank = 0; rank < ranks; ++rank) {
     const std::vector<Rank> peers = others(rank, ranks);
     const lang::Chunk sum = program.output(rank).all();
-    lang::Chunk partial = one(program.input(rank), rank);
+    const lang::Chunk own = one(program.input(rank), rank);
     begin_with(channels, rank, peers);
-    if (peers.empty()) copy_own(program, options, sum, partial);
-    for (const Rank peer : peers) {
-      channels(rank, peer).reduce(partial, {one(program.input(peer), rank)}, block, {.target = &sum});
-      partial = sum;
-    }
+    if (peers.empty()) copy_own(program, options, sum, own);
+    reduce_in_turn(channels, rank, peers, sum, own, [&](Rank peer) { return one(program.input(peer), rank); });
     end_with(channels, rank, peers);
   }
   return program.lower();
@@ -110,18 +97,18 @@ Program reduce_scatter_ring(const AlgorithmOptions& options) {
     const lang::Buffer input = program.input(rank);
     const lang::Buffer &here = arrived[std::size_t(rank)], &there = arrived[std::size_t(right)];
     const auto part = [&](Rank step) { return Index((rank - step - 1 + 2 * ranks) % ranks); };
-    to_left.signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
-    to_right.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+    say_ready(to_left);
+    await_ready(to_right);
     to_right.put(one(there, 0), one(input, part(0)), block);
-    to_right.signal(block, {.data_sync = lang::DataSync::before});
+    publish(to_right);
     for (Rank step = 1; step < ranks; ++step) {
-      to_left.wait(block, {.data_sync = lang::DataSync::after});
+      await_data(to_left);
       const bool is_mine = step == ranks - 1;
       const lang::Chunk sum = is_mine ? program.output(rank).all() : one(partial[std::size_t(rank)], step - 1);
       program.reduce(one(input, part(step)), {one(here, step - 1)}, block, {.target = &sum});
       if (is_mine) break;
       to_right.put(one(there, step), sum, block);
-      to_right.signal(block, {.data_sync = lang::DataSync::before});
+      publish(to_right);
     }
   }
   return program.lower();
@@ -132,8 +119,7 @@ Program reduce_scatter_packets(const AlgorithmOptions& options) {
   lang::CollectiveProgram program("reducescatter_packets", lang::reduce_scatter(ranks, {.in_place = options.in_place}),
                                   packet_options(options));
   Memory channels(program);
-  std::vector<lang::Buffer> inbox;
-  for (Rank rank = 0; rank < ranks; ++rank) inbox.push_back(program.scratch(rank, ranks));
+  const std::vector<lang::Buffer> inbox = scratch_of_each(program, ranks, ranks);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const lang::Buffer input = program.input(rank);
     const lang::Chunk sum = program.output(rank).all();
@@ -171,8 +157,7 @@ Program all_to_all_packets(const AlgorithmOptions& options) {
   lang::CollectiveProgram program("alltoall_packets", lang::all_to_all(ranks, {.in_place = options.in_place}),
                                   packet_options(options));
   Memory channels(program);
-  std::vector<lang::Buffer> inbox;
-  for (Rank rank = 0; rank < ranks; ++rank) inbox.push_back(program.scratch(rank, ranks));
+  const std::vector<lang::Buffer> inbox = scratch_of_each(program, ranks, ranks);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const std::vector<Rank> peers = others(rank, ranks);
     for (const Rank peer : peers)

@@ -49,17 +49,33 @@ class Channels {
 using Memory = Channels<lang::MemoryChannel>;
 using Ports = Channels<lang::PortChannel>;
 
+/// Tells the peer that this rank's buffers may be used. Nothing has been written that the peer would have to see.
+inline void say_ready(lang::MemoryChannel& channel) {
+  channel.signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+}
+/// Waits until the peer's buffers may be used.
+inline void await_ready(lang::MemoryChannel& channel) {
+  channel.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+}
+/// Tells the peer that what this rank has written and read is complete.
+inline void publish(lang::MemoryChannel& channel) {
+  channel.signal(block, {.data_sync = lang::DataSync::before});
+}
+/// Waits for the peer's publish(), after which what it wrote can be seen.
+inline void await_data(lang::MemoryChannel& channel) {
+  channel.wait(block, {.data_sync = lang::DataSync::after});
+}
+
 /// Tells `peers` that this rank has begun its launch, and waits for all of them: its buffers may be used.
 inline void begin_with(Memory& channels, Rank rank, const std::vector<Rank>& peers) {
-  for (const Rank peer : peers)
-    channels(rank, peer).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
-  for (const Rank peer : peers) channels(rank, peer).wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+  for (const Rank peer : peers) say_ready(channels(rank, peer));
+  for (const Rank peer : peers) await_ready(channels(rank, peer));
 }
 /// Tells `peers` that this rank has used their buffers, and waits for all of them: they have used its own, and what
 /// they wrote there can be seen.
 inline void end_with(Memory& channels, Rank rank, const std::vector<Rank>& peers) {
-  for (const Rank peer : peers) channels(rank, peer).signal(block, {.data_sync = lang::DataSync::before});
-  for (const Rank peer : peers) channels(rank, peer).wait(block, {.data_sync = lang::DataSync::after});
+  for (const Rank peer : peers) publish(channels(rank, peer));
+  for (const Rank peer : peers) await_data(channels(rank, peer));
 }
 
 /// All ranks but one, from its right neighbour on: so that not all begin with the same peer.
@@ -71,6 +87,30 @@ inline std::vector<Rank> others(Rank rank, Rank ranks, Rank first = 0) {
 
 inline lang::Chunk one(const lang::Buffer& buffer, Index chunk) {
   return buffer[{chunk, chunk + 1}];
+}
+
+/// A buffer of `chunks` in the scratch memory of each rank.
+inline std::vector<lang::Buffer> scratch_of_each(lang::CollectiveProgram& program, Rank ranks, Index chunks) {
+  std::vector<lang::Buffer> out;
+  for (Rank rank = 0; rank < ranks; ++rank) out.push_back(program.scratch(rank, chunks));
+  return out;
+}
+
+/// The rank's own part of the output; in place it is there already.
+inline void copy_own(lang::CollectiveProgram& program, const AlgorithmOptions& options, const lang::Chunk& target,
+                     const lang::Chunk& source) {
+  if (!options.in_place) program.copy(target, source, block);
+}
+
+/// `sum` becomes `own`, combined with `chunk_of(peer)` of one peer after the other. Without peers it is not written.
+template <class ChunkOf>
+void reduce_in_turn(Memory& channels, Rank rank, const std::vector<Rank>& peers, const lang::Chunk& sum,
+                    const lang::Chunk& own, ChunkOf&& chunk_of) {
+  lang::Chunk partial = own;
+  for (const Rank peer : peers) {
+    channels(rank, peer).reduce(partial, {chunk_of(peer)}, block, {.target = &sum});
+    partial = sum;
+  }
 }
 
 Program all_reduce_reading(const AlgorithmOptions& options);

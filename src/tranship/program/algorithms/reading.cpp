@@ -50,12 +50,9 @@ auto reduce_parts(const AlgorithmOptions& options, Part part) {
   return [&options, part](lang::CollectiveProgram& program, Memory& channels, Rank rank, const std::vector<Rank>& peers,
                           const std::vector<lang::Buffer>& buffers) {
     const lang::Chunk sum = program.output(rank).all();
-    lang::Chunk partial = program.input(rank)[part(rank)];
-    if (peers.empty() && !options.in_place) program.copy(sum, partial, block);
-    for (const Rank peer : peers) {
-      channels(rank, peer).reduce(partial, {buffers[std::size_t(peer)][part(rank)]}, block, {.target = &sum});
-      partial = sum;
-    }
+    const lang::Chunk own = program.input(rank)[part(rank)];
+    if (peers.empty()) copy_own(program, options, sum, own);
+    reduce_in_turn(channels, rank, peers, sum, own, [&](Rank peer) { return buffers[std::size_t(peer)][part(rank)]; });
   };
 }
 

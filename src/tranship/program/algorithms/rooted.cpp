@@ -27,14 +27,14 @@ Program broadcast_all_pairs(const AlgorithmOptions& options) {
   const std::vector<Rank> peers = others(root, ranks);
   const lang::Chunk source = program.input(root).all();
   for (const Rank peer : peers) {
-    channels(root, peer).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+    say_ready(channels(root, peer));
     lang::MemoryChannel& channel = channels(peer, root);
-    channel.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+    await_ready(channel);
     channel.get(program.output(peer).all(), source, block);
-    channel.signal(block, {.data_sync = lang::DataSync::before});
+    publish(channel);
   }
-  if (!options.in_place) program.copy(program.output(root).all(), source, block);
-  for (const Rank peer : peers) channels(root, peer).wait(block, {.data_sync = lang::DataSync::after});
+  copy_own(program, options, program.output(root).all(), source);
+  for (const Rank peer : peers) await_data(channels(root, peer));
   return program.lower();
 }
 
@@ -48,18 +48,18 @@ Program broadcast_tree(const AlgorithmOptions& options) {
     const lang::Chunk output = program.output(rank).all();
     if (place != 0) {
       lang::MemoryChannel& up = channels(rank, rank_at(parent_of(place), options));
-      up.signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
-      up.wait(block, {.data_sync = lang::DataSync::after});
+      say_ready(up);
+      await_data(up);
     }
     const std::vector<Rank> children = children_of(place, ranks);
     for (auto child = children.rbegin(); child != children.rend(); ++child) {
       const Rank to = rank_at(*child, options);
       lang::MemoryChannel& down = channels(rank, to);
-      down.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+      await_ready(down);
       down.put(program.output(to).all(), place == 0 ? program.input(rank).all() : output, block);
-      down.signal(block, {.data_sync = lang::DataSync::before});
+      publish(down);
     }
-    if (place == 0 && !options.in_place) program.copy(output, program.input(rank).all(), block);
+    if (place == 0) copy_own(program, options, output, program.input(rank).all());
   }
   return program.lower();
 }
@@ -70,15 +70,14 @@ Program broadcast_packets(const AlgorithmOptions& options) {
   lang::Options packets = packet_options(options);
   lang::CollectiveProgram program("broadcast_packets", lang::broadcast(ranks, {.in_place = options.in_place}), packets);
   Memory channels(program);
-  std::vector<lang::Buffer> inbox;
-  for (Rank rank = 0; rank < ranks; ++rank) inbox.push_back(program.scratch(rank, 1));
+  const std::vector<lang::Buffer> inbox = scratch_of_each(program, ranks, 1);
   for (const Rank peer : others(root, ranks)) {
     channels(root, peer).wait(block, {.data_sync = lang::DataSync::none, .relaxed = true});
     channels(root, peer).put_packets(inbox[std::size_t(peer)].all(), program.input(root).all(), block);
-    channels(peer, root).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+    say_ready(channels(peer, root));
     program.unpack_packets(program.output(peer).all(), inbox[std::size_t(peer)].all(), block);
   }
-  if (!options.in_place) program.copy(program.output(root).all(), program.input(root).all(), block);
+  copy_own(program, options, program.output(root).all(), program.input(root).all());
   return program.lower();
 }
 
@@ -89,18 +88,15 @@ Program reduce_all_pairs(const AlgorithmOptions& options) {
   Memory channels(program);
   const std::vector<Rank> peers = others(root, ranks);
   for (const Rank peer : peers) {
-    channels(peer, root).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+    say_ready(channels(peer, root));
     channels(peer, root).wait(block, {.data_sync = lang::DataSync::none});
   }
   const lang::Chunk sum = program.output(root).all();
-  lang::Chunk partial = program.input(root).all();
-  for (const Rank peer : peers) channels(root, peer).wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
-  if (peers.empty() && !options.in_place) program.copy(sum, partial, block);
-  for (const Rank peer : peers) {
-    channels(root, peer).reduce(partial, {program.input(peer).all()}, block, {.target = &sum});
-    partial = sum;
-  }
-  for (const Rank peer : peers) channels(root, peer).signal(block, {.data_sync = lang::DataSync::before});
+  const lang::Chunk own = program.input(root).all();
+  for (const Rank peer : peers) await_ready(channels(root, peer));
+  if (peers.empty()) copy_own(program, options, sum, own);
+  reduce_in_turn(channels, root, peers, sum, own, [&](Rank peer) { return program.input(peer).all(); });
+  for (const Rank peer : peers) publish(channels(root, peer));
   return program.lower();
 }
 
@@ -117,13 +113,12 @@ Program reduce_tree(const AlgorithmOptions& options) {
   for (Rank place = 0; place < ranks; ++place) {
     const Rank rank = rank_at(place, options);
     const std::vector<Rank> children = children_of(place, ranks);
-    for (const Rank child : children)
-      channels(rank, rank_at(child, options)).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+    for (const Rank child : children) say_ready(channels(rank, rank_at(child, options)));
     const lang::Chunk sum = program.output(rank).all();
     lang::Chunk partial = program.input(rank).all();
-    if (children.empty() && place == 0 && !options.in_place) program.copy(sum, partial, block);
+    if (children.empty() && place == 0) copy_own(program, options, sum, partial);
     for (std::size_t i = 0; i < children.size(); ++i) {
-      channels(rank, rank_at(children[i], options)).wait(block, {.data_sync = lang::DataSync::after});
+      await_data(channels(rank, rank_at(children[i], options)));
       program.reduce(partial, {one(arrived[std::size_t(rank)], Index(i))}, block, {.target = &sum});
       partial = sum;
     }
@@ -131,9 +126,9 @@ Program reduce_tree(const AlgorithmOptions& options) {
     const Rank parent = parent_of(place), up = rank_at(parent, options);
     Index number = 0;
     for (const Rank sibling : children_of(parent, ranks)) number += sibling < place ? 1 : 0;
-    channels(rank, up).wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+    await_ready(channels(rank, up));
     channels(rank, up).put(one(arrived[std::size_t(up)], number), partial, block);
-    channels(rank, up).signal(block, {.data_sync = lang::DataSync::before});
+    publish(channels(rank, up));
   }
   return program.lower();
 }
