@@ -28,7 +28,7 @@ struct Case {
   std::string name;
   CopyBlock block;
   int width = 8;
-  Move move = Move::copy;
+  ElementMap move = ElementMap::copy;
   Arithmetic arithmetic = Arithmetic::none;
   long long blocks = 1;
   long long source_step = 0;
@@ -86,11 +86,11 @@ struct Wide {
 
 void move_by_hand(const Case& c, const unsigned char* source, unsigned char* target) {
   const auto assign = [](const auto& from, auto& to) { to = from; };
-  if (c.move == Move::accumulate && c.arithmetic == Arithmetic::f64)
+  if (c.move == ElementMap::accumulate && c.arithmetic == Arithmetic::f64)
     return loop<double>(c, source, target, [](double from, double& to) { to += from; });
-  if (c.move == Move::accumulate && c.arithmetic == Arithmetic::f32)
+  if (c.move == ElementMap::accumulate && c.arithmetic == Arithmetic::f32)
     return loop<float>(c, source, target, [](float from, float& to) { to += from; });
-  if (c.move == Move::negate) return loop<double>(c, source, target, [](double from, double& to) { to = -from; });
+  if (c.move == ElementMap::negate) return loop<double>(c, source, target, [](double from, double& to) { to = -from; });
   switch (c.width) {
     case 1:
       return loop<std::uint8_t>(c, source, target, assign);
@@ -145,7 +145,7 @@ void measure(bench::Report& report, const Case& c) {
   const auto bytes = static_cast<std::size_t>(moved_bytes(c));
   if (source.size() < bytes || expected.size() < bytes)
     throw_error(ErrorCode::internal, "case '{}': {} bytes for memcpy, needs {}", c.name, source.size(), bytes);
-  const bool has_rows = c.move == Move::copy && c.block.source_strides[1] == c.width &&
+  const bool has_rows = c.move == ElementMap::copy && c.block.source_strides[1] == c.width &&
                         c.block.target_strides[1] == c.width && c.block.extents[0] > 1;
   std::vector<bench::Contestant> contestants = {{[&] { move_ours(c, canonical, source.data(), target.data()); }},
                                                 {[&] { std::memcpy(expected.data(), source.data(), bytes); }},
@@ -268,13 +268,13 @@ void measure_transposes(bench::Report& report) {
 void measure_arithmetic(bench::Report& report) {
   struct Kind {
     const char* name;
-    Move move;
+    ElementMap move;
     Arithmetic arithmetic;
     int width;
   };
-  for (const Kind& kind : {Kind{"accumulate f64", Move::accumulate, Arithmetic::f64, 8},
-                           Kind{"accumulate f32", Move::accumulate, Arithmetic::f32, 4},
-                           Kind{"negate f64", Move::negate, Arithmetic::f64, 8}})
+  for (const Kind& kind : {Kind{"accumulate f64", ElementMap::accumulate, Arithmetic::f64, 8},
+                           Kind{"accumulate f32", ElementMap::accumulate, Arithmetic::f32, 4},
+                           Kind{"negate f64", ElementMap::negate, Arithmetic::f64, 8}})
     for (const long long kib : {256LL, 131'072LL}) {
       if (kib > 256 && report.is_quick()) continue;
       const long long elements = kib * 1024 / kind.width;

@@ -17,7 +17,7 @@ TEST(IndexedCopy, random_lists_do_every_move_in_every_arithmetic) {
   for (int i = 0; i < 20'000; ++i) {
     const Arithmetic arithmetic = reference::numbers[i % reference::number_count];
     const int width = width_of(arithmetic);
-    const Move how = reference::random_move(random, arithmetic);
+    const ElementMap how = reference::random_move(random, arithmetic);
     const auto lists = static_cast<Lists>(reference::below(random, 4));
 
     IndexedBlock block;
@@ -60,10 +60,10 @@ TEST(IndexedCopy, gather_then_scatter_is_the_identity) {
   const long long rows[] = {2, 0, 3, 1};
   std::vector<double> packed(8), back(8);
   move_indexed({.count = 4, .row_length = 2, .source_rows = rows, .source_row_stride = 16, .target_row_stride = 16},
-               Move::copy, Arithmetic::none, 8, cells.data(), packed.data());
+               ElementMap::copy, Arithmetic::none, 8, cells.data(), packed.data());
   EXPECT_EQ(packed, (std::vector<double>{4, 5, 0, 1, 6, 7, 2, 3}));
   move_indexed({.count = 4, .row_length = 2, .target_rows = rows, .source_row_stride = 16, .target_row_stride = 16},
-               Move::copy, Arithmetic::none, 8, packed.data(), back.data());
+               ElementMap::copy, Arithmetic::none, 8, packed.data(), back.data());
   EXPECT_EQ(back, cells);
 }
 
@@ -71,8 +71,8 @@ TEST(IndexedCopy, a_target_named_twice_gets_both_additions) {
   const std::vector<int> source{1, 10, 100, 1000};
   std::vector<int> target{5, 6};
   const long long rows[] = {1, 0, 1, 1};
-  move_indexed({.count = 4, .target_rows = rows, .source_row_stride = 4, .target_row_stride = 4}, Move::accumulate,
-               Arithmetic::i32, 4, source.data(), target.data());
+  move_indexed({.count = 4, .target_rows = rows, .source_row_stride = 4, .target_row_stride = 4},
+               ElementMap::accumulate, Arithmetic::i32, 4, source.data(), target.data());
   EXPECT_EQ(target, (std::vector<int>{15, 1107}));
 }
 
@@ -83,17 +83,18 @@ TEST(IndexedCopy, additions_come_in_the_order_of_the_list) {
   const float down[] = {0x1p24f, 1, 1};
   const float up[] = {1, 1, 0x1p24f};
   float target = 0;
-  move_indexed(block, Move::accumulate, Arithmetic::f32, 4, down, &target);
+  move_indexed(block, ElementMap::accumulate, Arithmetic::f32, 4, down, &target);
   EXPECT_EQ(target, 0x1p24f);
   target = 0;
-  move_indexed(block, Move::accumulate, Arithmetic::f32, 4, up, &target);
+  move_indexed(block, ElementMap::accumulate, Arithmetic::f32, 4, up, &target);
   EXPECT_EQ(target, 0x1p24f + 2);
 }
 
 TEST(IndexedCopy, nothing_to_move_touches_no_memory) {
   const long long rows[] = {0, 1};
-  move_indexed({}, Move::copy, Arithmetic::none, 8, nullptr, nullptr);
-  move_indexed({.count = 2, .row_length = 0, .source_rows = rows}, Move::copy, Arithmetic::none, 8, nullptr, nullptr);
+  move_indexed({}, ElementMap::copy, Arithmetic::none, 8, nullptr, nullptr);
+  move_indexed({.count = 2, .row_length = 0, .source_rows = rows}, ElementMap::copy, Arithmetic::none, 8, nullptr,
+               nullptr);
 }
 
 }  // namespace

@@ -31,19 +31,20 @@ inline constexpr Arithmetic numbers[] = {Arithmetic::bool8, Arithmetic::i8,  Ari
                                          Arithmetic::u64,   Arithmetic::f16, Arithmetic::bf16, Arithmetic::f32,
                                          Arithmetic::f64,   Arithmetic::f128};
 inline constexpr int number_count = std::size(numbers);
-inline constexpr Move moves[] = {Move::copy,     Move::negate,  Move::accumulate, Move::accumulate_negated,
-                                 Move::multiply, Move::minimum, Move::maximum};
+inline constexpr ElementMap moves[] = {
+    ElementMap::copy,     ElementMap::negate,  ElementMap::accumulate, ElementMap::accumulate_negated,
+    ElementMap::multiply, ElementMap::minimum, ElementMap::maximum};
 
 /// Those that the arithmetic has.
-inline std::vector<Move> moves_of(Arithmetic arithmetic) {
-  std::vector<Move> out;
-  for (const Move move : moves)
+inline std::vector<ElementMap> moves_of(Arithmetic arithmetic) {
+  std::vector<ElementMap> out;
+  for (const ElementMap move : moves)
     if (can_move(move, arithmetic, width_of(arithmetic))) out.push_back(move);
   return out;
 }
 
-inline Move random_move(Random& random, Arithmetic arithmetic) {
-  const std::vector<Move> from = moves_of(arithmetic);
+inline ElementMap random_move(Random& random, Arithmetic arithmetic) {
+  const std::vector<ElementMap> from = moves_of(arithmetic);
   return from[below(random, int(from.size()))];
 }
 inline constexpr int widths[] = {1, 2, 4, 8, 16};
@@ -107,27 +108,27 @@ inline void write_integer(std::uint64_t value, int width, unsigned char* to) {
   for (int i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
 }
 
-inline bool is_order(Move move) {
-  return move == Move::minimum || move == Move::maximum;
+inline bool is_order(ElementMap move) {
+  return move == ElementMap::minimum || move == ElementMap::maximum;
 }
 
 /// The minimum or maximum of values in which equal ones and the NaNs come last.
 template <class T>
-T chosen(Move move, T target, T source) {
+T chosen(ElementMap move, T target, T source) {
   if (target != target || source != source) return std::numeric_limits<T>::quiet_NaN();
-  return (move == Move::minimum ? target > source : target < source) ? source : target;
+  return (move == ElementMap::minimum ? target > source : target < source) ? source : target;
 }
 
 template <class T, class Wide>
-void combine_real(Move move, const unsigned char* source, unsigned char* target, int value_bytes) {
+void combine_real(ElementMap move, const unsigned char* source, unsigned char* target, int value_bytes) {
   T a, b;
   std::memcpy(&a, target, sizeof a);
   std::memcpy(&b, source, sizeof b);
   const Wide x = a, y = b;
-  T out = is_order(move)             ? chosen(move, a, b)
-          : move == Move::multiply   ? static_cast<T>(x * y)
-          : move == Move::accumulate ? static_cast<T>(x + y)
-                                     : static_cast<T>(x - y);
+  T out = is_order(move)                   ? chosen(move, a, b)
+          : move == ElementMap::multiply   ? static_cast<T>(x * y)
+          : move == ElementMap::accumulate ? static_cast<T>(x + y)
+                                           : static_cast<T>(x - y);
   if (std::isnan(out)) out = std::numeric_limits<T>::quiet_NaN();
   std::memcpy(target, &out, value_bytes);
 }
@@ -147,38 +148,39 @@ inline __int128 value_of(Arithmetic arithmetic, int width, std::uint64_t bits) {
   return is_signed_integer(arithmetic) && bits >> (8 * width - 1) ? value - (__int128(1) << (8 * width)) : value;
 }
 
-inline void combine_integer(Move move, Arithmetic arithmetic, int width, const unsigned char* source,
+inline void combine_integer(ElementMap move, Arithmetic arithmetic, int width, const unsigned char* source,
                             unsigned char* target) {
   const std::uint64_t a = read_integer(target, width), b = read_integer(source, width);
   const bool is_less = value_of(arithmetic, width, b) < value_of(arithmetic, width, a);
-  const std::uint64_t out = move == Move::negate                 ? 0 - b
-                            : move == Move::accumulate           ? a + b
-                            : move == Move::accumulate_negated   ? a - b
-                            : move == Move::multiply             ? a * b
-                            : is_less == (move == Move::minimum) ? b
-                                                                 : a;
+  const std::uint64_t out = move == ElementMap::negate                 ? 0 - b
+                            : move == ElementMap::accumulate           ? a + b
+                            : move == ElementMap::accumulate_negated   ? a - b
+                            : move == ElementMap::multiply             ? a * b
+                            : is_less == (move == ElementMap::minimum) ? b
+                                                                       : a;
   write_integer(out, width, target);
 }
 
-inline void combine_half(Move move, HalfFormat format, const unsigned char* source, unsigned char* target) {
+inline void combine_half(ElementMap move, HalfFormat format, const unsigned char* source, unsigned char* target) {
   const double a = decode(format, static_cast<unsigned>(read_integer(target, 2)));
   const double b = decode(format, static_cast<unsigned>(read_integer(source, 2)));
-  const double out = is_order(move)             ? chosen(move, a, b)
-                     : move == Move::multiply   ? a * b  // exact
-                     : move == Move::accumulate ? sum_rounded_to_odd(a, b)
-                                                : sum_rounded_to_odd(a, -b);
+  const double out = is_order(move)                   ? chosen(move, a, b)
+                     : move == ElementMap::multiply   ? a * b  // exact
+                     : move == ElementMap::accumulate ? sum_rounded_to_odd(a, b)
+                                                      : sum_rounded_to_odd(a, -b);
   write_integer(encode(format, out), 2, target);
 }
 
 /// One element.
-inline void apply(Move move, Arithmetic arithmetic, int width, const unsigned char* source, unsigned char* target) {
-  if (move == Move::copy) {
+inline void apply(ElementMap move, Arithmetic arithmetic, int width, const unsigned char* source,
+                  unsigned char* target) {
+  if (move == ElementMap::copy) {
     for (int i = 0; i < width; ++i) target[i] = source[i];
-  } else if (move == Move::negate && is_float(arithmetic)) {
+  } else if (move == ElementMap::negate && is_float(arithmetic)) {
     for (int i = 0; i < width; ++i) target[i] = source[i];
     target[arithmetic == Arithmetic::f128 ? 9 : width - 1] ^= 0x80;
   } else if (arithmetic == Arithmetic::bool8) {
-    const bool is_or = move == Move::accumulate || move == Move::maximum;
+    const bool is_or = move == ElementMap::accumulate || move == ElementMap::maximum;
     *target = is_or ? *target || *source : *target && *source;
   } else if (!is_float(arithmetic)) {
     combine_integer(move, arithmetic, width, source, target);
@@ -194,8 +196,8 @@ inline void apply(Move move, Arithmetic arithmetic, int width, const unsigned ch
 }
 
 /// All elements of a block in its order.
-inline void apply(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, const unsigned char* source,
-                  unsigned char* target, int d = 0) {
+inline void apply(const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width,
+                  const unsigned char* source, unsigned char* target, int d = 0) {
   if (d == block.dims) return apply(move, arithmetic, width, source, target);
   for (long long i = 0; i < block.extents[d]; ++i)
     apply(block, move, arithmetic, width, source + i * block.source_strides[d], target + i * block.target_strides[d],

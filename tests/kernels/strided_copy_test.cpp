@@ -14,7 +14,7 @@ using reference::Targets;
 
 struct Case {
   CopyBlock block;
-  Move move;
+  ElementMap move;
   Arithmetic arithmetic;
   int width;
 };
@@ -71,14 +71,14 @@ TEST(StridedCopy, all_small_blocks_copy) {
   Random random(2);
   for (int width : {1, 8})
     for_each_small_block(width, [&](const CopyBlock& block) {
-      expect_like_reference(random, {block, Move::copy, Arithmetic::none, width});
+      expect_like_reference(random, {block, ElementMap::copy, Arithmetic::none, width});
     });
 }
 
 TEST(StridedCopy, all_small_blocks_accumulate) {
   Random random(3);
   for_each_small_block(2, [&](const CopyBlock& block) {
-    expect_like_reference(random, {block, Move::accumulate, Arithmetic::f16, 2});
+    expect_like_reference(random, {block, ElementMap::accumulate, Arithmetic::f16, 2});
   });
 }
 
@@ -87,7 +87,7 @@ TEST(StridedCopy, random_blocks_copy_at_every_width) {
   for (int i = 0; i < 20'000; ++i) {
     const int width = reference::widths[i % 5];
     expect_like_reference(
-        random, {reference::random_block(random, width, Targets::distinct), Move::copy, Arithmetic::none, width});
+        random, {reference::random_block(random, width, Targets::distinct), ElementMap::copy, Arithmetic::none, width});
     if (HasFatalFailure()) return;
   }
 }
@@ -106,7 +106,7 @@ TEST(StridedCopy, random_blocks_do_every_move_in_every_arithmetic) {
 TEST(StridedCopy, long_rows_do_every_move_in_every_arithmetic) {
   Random random(6);
   for (Arithmetic arithmetic : reference::numbers)
-    for (Move move : reference::moves_of(arithmetic))
+    for (ElementMap move : reference::moves_of(arithmetic))
       for (long long count : {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 255, 1000})
         for (int direction : {1, -1}) {
           CopyBlock block;
@@ -127,7 +127,8 @@ TEST(StridedCopy, copy_is_the_move_that_copies) {
     Arena target = reference::arena_for(random, block, block.target_strides, width, Arithmetic::none);
     Arena expected = target;
     copy(block, width, source.bytes.data() + source.base, target.at_base());
-    reference::apply(block, Move::copy, Arithmetic::none, width, source.bytes.data() + source.base, expected.at_base());
+    reference::apply(block, ElementMap::copy, Arithmetic::none, width, source.bytes.data() + source.base,
+                     expected.at_base());
     EXPECT_EQ(target.bytes, expected.bytes);
   }
 }
@@ -152,7 +153,7 @@ TEST(StridedCopy, packing_and_unpacking_come_to_the_direct_copy) {
     copy(unpack, width, packed.data(), target.at_base());
 
     Arena expected = before;
-    reference::apply(block, Move::copy, Arithmetic::none, width, from, expected.at_base());
+    reference::apply(block, ElementMap::copy, Arithmetic::none, width, from, expected.at_base());
     ASSERT_EQ(target.bytes, expected.bytes) << reference::describe(block);
   }
 }
@@ -169,7 +170,7 @@ TEST(StridedCopy, fill_writes_the_element_or_zeros_everywhere) {
       Arena expected = target;
       CopyBlock repeated = block;
       for (long long& stride : repeated.source_strides) stride = 0;
-      reference::apply(repeated, Move::copy, Arithmetic::none, width, wanted->data(), expected.at_base());
+      reference::apply(repeated, ElementMap::copy, Arithmetic::none, width, wanted->data(), expected.at_base());
       fill(block, width, wanted == &zeros ? nullptr : element.data(), target.at_base());
       ASSERT_EQ(target.bytes, expected.bytes) << reference::describe(block);
     }
@@ -191,8 +192,8 @@ TEST(StridedCopyDeathTest, refuses_what_cannot_be_moved) {
   unsigned char source[16] = {};
   unsigned char target[16] = {};
   EXPECT_DEATH(copy(CopyBlock{}, 3, source, target), "");
-  EXPECT_DEATH(move(CopyBlock{}, Move::accumulate, Arithmetic::none, 1, source, target), "");
-  EXPECT_DEATH(move(CopyBlock{}, Move::negate, Arithmetic::f32, 8, source, target), "");
+  EXPECT_DEATH(move(CopyBlock{}, ElementMap::accumulate, Arithmetic::none, 1, source, target), "");
+  EXPECT_DEATH(move(CopyBlock{}, ElementMap::negate, Arithmetic::f32, 8, source, target), "");
 }
 
 }  // namespace

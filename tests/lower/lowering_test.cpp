@@ -69,7 +69,7 @@ TEST(Lowering, a_direct_move_goes_from_place_to_place) {
   EXPECT_EQ(moves[0].source, (MovePlace{3, 8 * 21}));
   EXPECT_EQ(moves[0].target, (MovePlace{5, 1000}));
   EXPECT_EQ(moves[0].width, 8);
-  EXPECT_EQ(moves[0].move, Move::copy);
+  EXPECT_EQ(moves[0].move, ElementMap::copy);
   EXPECT_EQ(loops_of(moves[0]), (Loops{{2, 80, 64}, {2, 40, 24}, {3, 8, 8}}));
   EXPECT_EQ(run_bytes(moves[0]), 24);
   EXPECT_FALSE(moves[0].packs());
@@ -90,7 +90,7 @@ TEST(Lowering, what_is_packed_lies_densely_from_the_byte_that_route_is_given) {
   ASSERT_EQ(packed.size(), 2u);
   EXPECT_EQ(packed[0].source, (MovePlace{3, 0}));
   EXPECT_EQ(packed[0].target, staging(40));
-  EXPECT_EQ(packed[0].move, Move::copy) << "what is packed is combined where it arrives";
+  EXPECT_EQ(packed[0].move, ElementMap::copy) << "what is packed is combined where it arrives";
   EXPECT_EQ(packed[0].arithmetic, Arithmetic::none);
   EXPECT_EQ(loops_of(packed[0]), (Loops{{3, 4, 8}, {2, 20, 4}}));
   EXPECT_EQ(packed[1].source, (MovePlace{3, 12}));
@@ -101,7 +101,7 @@ TEST(Lowering, what_is_packed_lies_densely_from_the_byte_that_route_is_given) {
   EXPECT_EQ(route(unpacked, Hop::unpack, 40), 40 + 4 * 8);
   EXPECT_EQ(unpacked[0].source, staging(40));
   EXPECT_EQ(unpacked[0].target, (MovePlace{5, 0}));
-  EXPECT_EQ(unpacked[0].move, Move::accumulate);
+  EXPECT_EQ(unpacked[0].move, ElementMap::accumulate);
   EXPECT_EQ(unpacked[0].arithmetic, Arithmetic::f32);
   EXPECT_EQ(loops_of(unpacked[0]), (Loops{{6, 4, 4}}));
   EXPECT_EQ(unpacked[1].source, staging(40 + 24));

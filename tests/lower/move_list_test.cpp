@@ -151,8 +151,11 @@ TEST(MoveList, sums_stay_in_their_order) {
   double source[3] = {1e16, 1.0, -1e16}, target = 0;
   std::vector<LoweredMove> moves;
   for (Index i = 0; i < 3; ++i)
-    moves.push_back(
-        {.move = Move::accumulate, .arithmetic = Arithmetic::f64, .width = 8, .source = {0, 8 * i}, .target = {1, 0}});
+    moves.push_back({.move = ElementMap::accumulate,
+                     .arithmetic = Arithmetic::f64,
+                     .width = 8,
+                     .source = {0, 8 * i},
+                     .target = {1, 0}});
   const std::vector<std::byte*> arrays{reinterpret_cast<std::byte*>(source), reinterpret_cast<std::byte*>(&target)};
   run_all(MoveList(moves, MoveOrder::given, copy_method(0)), arrays);
   EXPECT_EQ(target, ((0 + 1e16) + 1.0) - 1e16);

@@ -1,26 +1,66 @@
-// Detail: How values of several places become one. Memories combine partial values, ranks what their ghosts hold.
+// Detail: How values of several places become one: memories combine partial values, ranks combine what their ghosts
+// hold.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include <tranship/base/reduction.hpp>
 
 namespace tranship {
 
-/// Integers wrap; of bools the sum is "or" and the product "and", and false is less than true; a minimum or maximum
-/// with a NaN is a NaN. Complex numbers have no order.
-enum class Combine : std::uint8_t { sum, product, minimum, maximum };
+/// The reductions that an element can undergo on its way from one memory to another: those of `Reduction` without the
+/// ones of single bits, under the same numbers. Integers wrap; of bools the sum is "or" and the product "and", and
+/// false is less than true; a minimum or maximum with a NaN is a NaN. Complex numbers have no order.
+enum class Combine : std::uint8_t {
+  sum = int(Reduction::sum),
+  product = int(Reduction::product),
+  minimum = int(Reduction::minimum),
+  maximum = int(Reduction::maximum),
+};
 
 constexpr const char* name_of(Combine combine) noexcept {
+  return name_of(static_cast<Reduction>(combine));
+}
+
+/// The combination of that name, or none for reductions of single bits.
+constexpr std::optional<Combine> combine_of(Reduction reduction) noexcept {
+  if (reduction > Reduction::maximum) return std::nullopt;
+  return static_cast<Combine>(reduction);
+}
+
+/// How a map combines; none for those that overwrite.
+constexpr std::optional<Combine> combine_of(ElementMap map) noexcept {
+  switch (map) {
+    case ElementMap::copy:
+    case ElementMap::negate:
+      break;
+    case ElementMap::accumulate:
+    case ElementMap::accumulate_negated:
+      return Combine::sum;
+    case ElementMap::multiply:
+      return Combine::product;
+    case ElementMap::minimum:
+      return Combine::minimum;
+    case ElementMap::maximum:
+      return Combine::maximum;
+  }
+  return std::nullopt;
+}
+
+/// The map that combines so.
+constexpr ElementMap map_of(Combine combine) noexcept {
   switch (combine) {
     case Combine::sum:
-      return "sum";
+      return ElementMap::accumulate;
     case Combine::product:
-      return "product";
+      return ElementMap::multiply;
     case Combine::minimum:
-      return "minimum";
+      return ElementMap::minimum;
     case Combine::maximum:
-      return "maximum";
+      break;
   }
-  return "?";
+  return ElementMap::maximum;
 }
 
 }  // namespace tranship

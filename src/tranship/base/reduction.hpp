@@ -1,4 +1,5 @@
-// Detail: Reduction, how a collective operation combines values. Kernels know it, too.
+// Detail: Reduction, how a collective operation combines values, and ElementMap, what happens to an element on its way.
+// Kernels know both, so this includes no standard library: it is also compiled while a program runs.
 #pragma once
 
 namespace tranship {
@@ -28,5 +29,16 @@ constexpr const char* name_of(Reduction reduction) noexcept {
   return "?";
 }
 #endif
+
+/// What happens to an element on its way: plans say it, and kernels do it.
+enum class ElementMap : unsigned char {
+  copy,                ///< target = source
+  negate,              ///< target = -source; a float gets its sign bit flipped, zero and NaN too
+  accumulate,          ///< target += source
+  accumulate_negated,  ///< target -= source
+  multiply,            ///< target *= source
+  minimum,             ///< the source where it is less; with a NaN, a NaN; of zeros of either sign the target's stays
+  maximum,             ///< the source where it is greater; with a NaN, a NaN; of zeros as for the minimum
+};
 
 }  // namespace tranship

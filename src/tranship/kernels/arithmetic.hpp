@@ -4,20 +4,11 @@
 // it came from. Complex numbers come as two parts, an extra innermost dimension; so they can be added, not multiplied.
 #pragma once
 
+#include <tranship/base/reduction.hpp>
 #include <tranship/kernels/half.hpp>
 #include <tranship/kernels/shared.hpp>
 
 namespace tranship {
-
-enum class Move : unsigned char {
-  copy,                ///< target = source
-  negate,              ///< target = -source; a float gets its sign bit flipped, zero and NaN too
-  accumulate,          ///< target += source
-  accumulate_negated,  ///< target -= source
-  multiply,            ///< target *= source
-  minimum,             ///< the source where it is less; with a NaN, a NaN; of zeros of either sign the target's stays
-  maximum,             ///< the source where it is greater; likewise
-};
 
 /// How the bits of a number are understood.
 enum class Arithmetic : unsigned char {
@@ -68,9 +59,10 @@ TRANSHIP_SHARED inline int width_of(Arithmetic arithmetic) {
 
 /// Whether elements of `width` bytes can be moved so on the host. Callers refuse what cannot; a kernel asked for it
 /// traps.
-TRANSHIP_SHARED inline bool can_move(Move move, Arithmetic arithmetic, int width) {
-  if (move == Move::copy) return width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
-  if (arithmetic == Arithmetic::bool8 && (move == Move::negate || move == Move::accumulate_negated)) return false;
+TRANSHIP_SHARED inline bool can_move(ElementMap move, Arithmetic arithmetic, int width) {
+  if (move == ElementMap::copy) return width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
+  if (arithmetic == Arithmetic::bool8 && (move == ElementMap::negate || move == ElementMap::accumulate_negated))
+    return false;
   return width > 0 && width == width_of(arithmetic);
 }
 
@@ -212,17 +204,17 @@ struct NegateElement {
   }
 };
 
-template <class Number, Move move>
+template <class Number, ElementMap move>
 struct CombineElement {
   static constexpr int width = Number::width;
   static constexpr bool is_copy = false;
   TRANSHIP_SHARED static void apply(const unsigned char* source, unsigned char* target) {
     const typename Number::Value a = Number::read(target), b = Number::read(source);
-    if constexpr (move == Move::accumulate) Number::write(Number::add(a, b), target);
-    if constexpr (move == Move::accumulate_negated) Number::write(Number::subtract(a, b), target);
-    if constexpr (move == Move::multiply) Number::write(Number::multiply(a, b), target);
-    if constexpr (move == Move::minimum) Number::write(Number::minimum(a, b), target);
-    if constexpr (move == Move::maximum) Number::write(Number::maximum(a, b), target);
+    if constexpr (move == ElementMap::accumulate) Number::write(Number::add(a, b), target);
+    if constexpr (move == ElementMap::accumulate_negated) Number::write(Number::subtract(a, b), target);
+    if constexpr (move == ElementMap::multiply) Number::write(Number::multiply(a, b), target);
+    if constexpr (move == ElementMap::minimum) Number::write(Number::minimum(a, b), target);
+    if constexpr (move == ElementMap::maximum) Number::write(Number::maximum(a, b), target);
   }
 };
 
@@ -288,7 +280,7 @@ TRANSHIP_SHARED inline void with_number(Arithmetic arithmetic, const F& f) {
 
 /// A number type that cannot be read is only copied and negated.
 template <class Number, class Loop>
-TRANSHIP_SHARED inline void with_number_element(Move move, const Loop& loop) {
+TRANSHIP_SHARED inline void with_number_element(ElementMap move, const Loop& loop) {
   using Wrapping = typename Number::Wrapping;
   constexpr bool has_sign = requires {
     &Number::negate;
@@ -297,40 +289,40 @@ TRANSHIP_SHARED inline void with_number_element(Move move, const Loop& loop) {
     &Number::read;
   };
   if constexpr (has_sign)
-    if (move == Move::negate) return loop(NegateElement<Wrapping>{});
+    if (move == ElementMap::negate) return loop(NegateElement<Wrapping>{});
   if constexpr (has_sign && has_values)
-    if (move == Move::accumulate_negated) return loop(CombineElement<Wrapping, Move::accumulate_negated>{});
+    if (move == ElementMap::accumulate_negated) return loop(CombineElement<Wrapping, ElementMap::accumulate_negated>{});
   if constexpr (has_values) {
-    if (move == Move::accumulate) return loop(CombineElement<Wrapping, Move::accumulate>{});
-    if (move == Move::multiply) return loop(CombineElement<Wrapping, Move::multiply>{});
-    if (move == Move::minimum) return loop(CombineElement<Number, Move::minimum>{});
-    if (move == Move::maximum) return loop(CombineElement<Number, Move::maximum>{});
+    if (move == ElementMap::accumulate) return loop(CombineElement<Wrapping, ElementMap::accumulate>{});
+    if (move == ElementMap::multiply) return loop(CombineElement<Wrapping, ElementMap::multiply>{});
+    if (move == ElementMap::minimum) return loop(CombineElement<Number, ElementMap::minimum>{});
+    if (move == ElementMap::maximum) return loop(CombineElement<Number, ElementMap::maximum>{});
   }
   trap();
 }
 
 /// Calls `loop(element)` with the element type of a move; traps unless `can_move`.
 template <class Loop>
-TRANSHIP_SHARED inline void with_element(Move move, Arithmetic arithmetic, int width, const Loop& loop) {
+TRANSHIP_SHARED inline void with_element(ElementMap move, Arithmetic arithmetic, int width, const Loop& loop) {
   if (!can_move(move, arithmetic, width)) trap();
-  if (move == Move::copy) return with_copy_element(width, loop);
+  if (move == ElementMap::copy) return with_copy_element(width, loop);
   with_number(arithmetic, [&](auto number) { with_number_element<decltype(number)>(move, loop); });
 }
 
 template <class Number>
-TRANSHIP_SHARED inline typename Number::Value identity(Move move) {
+TRANSHIP_SHARED inline typename Number::Value identity(ElementMap move) {
   switch (move) {
-    case Move::accumulate:
-    case Move::accumulate_negated:
+    case ElementMap::accumulate:
+    case ElementMap::accumulate_negated:
       return 0;
-    case Move::multiply:
+    case ElementMap::multiply:
       return 1;
-    case Move::minimum:
+    case ElementMap::minimum:
       return Number::highest();
-    case Move::maximum:
+    case ElementMap::maximum:
       return Number::lowest();
-    case Move::copy:
-    case Move::negate:
+    case ElementMap::copy:
+    case ElementMap::negate:
       break;
   }
   trap();
@@ -341,7 +333,7 @@ TRANSHIP_SHARED inline typename Number::Value identity(Move move) {
 /// Writes the number that changes nothing when `move` combines it with another: 0 of a sum, 1 of a product, the highest
 /// of a minimum, the lowest of a maximum (of floats the infinities). Padding becomes zeros. Traps where the move does
 /// not combine, or the arithmetic has no numbers.
-TRANSHIP_SHARED inline void write_identity(Move move, Arithmetic arithmetic, void* target) {
+TRANSHIP_SHARED inline void write_identity(ElementMap move, Arithmetic arithmetic, void* target) {
   detail::with_number(arithmetic, [&](auto number) {
     using Number = decltype(number);
     const unsigned char zeros[Number::width] = {};

@@ -22,7 +22,7 @@ struct IndexedBlock {
 
 /// Moves the rows in the order of the lists: a target row named twice gets both additions, in that order, or keeps the
 /// last copy. Requires `can_move(move, arithmetic, width)`.
-TRANSHIP_SHARED inline void move_indexed(const IndexedBlock& block, Move move, Arithmetic arithmetic, int width,
+TRANSHIP_SHARED inline void move_indexed(const IndexedBlock& block, ElementMap move, Arithmetic arithmetic, int width,
                                          const void* source, void* target) {
   if (block.row_length <= 0) return;
   detail::with_element(move, arithmetic, width, [&](auto element) {

@@ -1,6 +1,6 @@
 // Detail: Kernel headers share the mark of a function that runs on host and device, and unaligned access. No kernel
-// header includes the standard library or another layer: one text compiles with g++, with nvcc, and with NVRTC, which
-// has neither a host nor its builtins.
+// header includes the standard library or another layer, but for enumerations of base: one text compiles with g++, with
+// nvcc, and with NVRTC, which has neither a host nor its builtins.
 #pragma once
 
 #if defined(__CUDACC__)

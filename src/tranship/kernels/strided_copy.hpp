@@ -59,7 +59,7 @@ TRANSHIP_SHARED inline void move_block(const CopyBlock& block, const unsigned ch
 /// Moves the elements of `block`, of `width` bytes each, in the order of the block, last dimension fastest; where
 /// several elements reach one target, they are added in that order, or the last one stays. `arithmetic` does not matter
 /// to a copy. Requires `can_move(move, arithmetic, width)`.
-TRANSHIP_SHARED inline void move(const CopyBlock& block, Move move, Arithmetic arithmetic, int width,
+TRANSHIP_SHARED inline void move(const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width,
                                  const void* source, void* target) {
   detail::with_element(move, arithmetic, width, [&](auto element) {
     detail::move_block<decltype(element)>(block, static_cast<const unsigned char*>(source),
@@ -69,7 +69,7 @@ TRANSHIP_SHARED inline void move(const CopyBlock& block, Move move, Arithmetic a
 
 /// target = source for every element of `block`, of 1, 2, 4, 8 or 16 bytes.
 TRANSHIP_SHARED inline void copy(const CopyBlock& block, int width, const void* source, void* target) {
-  move(block, Move::copy, Arithmetic::none, width, source, target);
+  move(block, ElementMap::copy, Arithmetic::none, width, source, target);
 }
 
 /// Writes one element of `width` bytes wherever `block` has a target; null writes zeros. Source strides do not matter.

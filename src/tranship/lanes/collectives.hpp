@@ -85,13 +85,13 @@ TRANSHIP_SHARED inline void combine_all(Reduction op, long long count, const uns
   using Wrapping = typename Number::Wrapping;
   switch (op) {
     case Reduction::sum:
-      return combine_elements<T, CombineElement<Wrapping, Move::accumulate>>(count, from, into);
+      return combine_elements<T, CombineElement<Wrapping, ElementMap::accumulate>>(count, from, into);
     case Reduction::product:
-      return combine_elements<T, CombineElement<Wrapping, Move::multiply>>(count, from, into);
+      return combine_elements<T, CombineElement<Wrapping, ElementMap::multiply>>(count, from, into);
     case Reduction::minimum:
-      return combine_elements<T, CombineElement<Number, Move::minimum>>(count, from, into);
+      return combine_elements<T, CombineElement<Number, ElementMap::minimum>>(count, from, into);
     case Reduction::maximum:
-      return combine_elements<T, CombineElement<Number, Move::maximum>>(count, from, into);
+      return combine_elements<T, CombineElement<Number, ElementMap::maximum>>(count, from, into);
     case Reduction::bit_and:
     case Reduction::bit_or:
     case Reduction::bit_xor:

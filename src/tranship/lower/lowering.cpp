@@ -8,37 +8,17 @@
 namespace tranship {
 namespace {
 
-Move move_of(ElementMap map) {
-  switch (map) {
-    case ElementMap::copy:
-      return Move::copy;
-    case ElementMap::negate:
-      return Move::negate;
-    case ElementMap::accumulate:
-      return Move::accumulate;
-    case ElementMap::accumulate_negated:
-      return Move::accumulate_negated;
-    case ElementMap::multiply:
-      return Move::multiply;
-    case ElementMap::minimum:
-      return Move::minimum;
-    case ElementMap::maximum:
-      return Move::maximum;
-  }
-  return Move::copy;
-}
-
 /// The unit that the kernels move: a whole element, or one part of a complex number.
 struct Unit {
   int width;
   bool in_parts;
-  Move move;
+  ElementMap move;
   Arithmetic arithmetic;
 };
 
 Unit unit_of(ElementType type, ElementMap map, const SlotLayout& source, const SlotLayout& target) {
   TRANSHIP_ASSERT(can_map(map, type));
-  Unit unit{size_bytes(type), false, move_of(map), Arithmetic::none};
+  Unit unit{size_bytes(type), false, map, Arithmetic::none};
   if (is_complex(type) &&
       (map != ElementMap::copy || !source.parts_together || !target.parts_together || unit.width > 16)) {
     unit.in_parts = true;
@@ -249,7 +229,7 @@ void LoweredMove::run_lattice(long long lower, long long upper, CopyMethod way, 
   long long& length = stretch.block.extents[lattice_dim];
   length = 2;
   const CopyBlock two = stretch.routed_block();
-  const bool is_row = move == Move::copy && two.dims == 1 && has_contiguous_rows(two, width);
+  const bool is_row = move == ElementMap::copy && two.dims == 1 && has_contiguous_rows(two, width);
   const long long cell_bytes = element_count(two) / 2 * width;
   Index staged = 0;
   for (LatticeWalk walk(*lattice, member(lower), member(upper)); !walk.is_over(); walk.next()) {
@@ -342,7 +322,7 @@ Index route(std::vector<LoweredMove>& moves, Hop hop, Index staging_bytes) {
     const Index bytes = move.bytes(), row_bytes = move.indexed.row_length * move.width;
     if (hop == Hop::pack) {
       // Arithmetic happens where the target is.
-      move.move = Move::copy;
+      move.move = ElementMap::copy;
       move.arithmetic = Arithmetic::none;
       move.target = {staging_slot, staging_bytes};
       move.target_rows = nullptr;

@@ -60,7 +60,7 @@ struct MovePlace {
 /// arrays of the rank that sends, slots of the target are arrays of the rank that receives.
 struct LoweredMove {
   CopyBlock block;
-  Move move = Move::copy;
+  ElementMap move = ElementMap::copy;
   Arithmetic arithmetic = Arithmetic::none;
   int width = 1;
   MovePlace source;

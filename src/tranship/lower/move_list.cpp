@@ -40,7 +40,7 @@ int row_loops(const LoweredMove& move) {
 
 /// Whether a move is rows inside at least one loop, and goes upward through its array: only then can others walk along.
 bool is_walked_in_rows(const LoweredMove& move) {
-  if (move.is_indexed || move.lattice || move.move != Move::copy || row_loops(move) == 0) return false;
+  if (move.is_indexed || move.lattice || move.move != ElementMap::copy || row_loops(move) == 0) return false;
   if (shape_of(move.block, move.width) != BlockShape::rows) return false;
   for (int d = 0; d < move.block.dims; ++d)
     if (move.block.target_strides[d] < 0 || move.block.source_strides[d] < 0) return false;

@@ -85,7 +85,7 @@ Packing::Packing(PackDirection direction, std::span<const PackedArray> arrays, s
     LoweredMove& move = moves.emplace_back();
     move.width = width;
     if (block.map == ElementMap::negate) {
-      move.move = Move::negate;
+      move.move = ElementMap::negate;
       move.arithmetic = detail::arithmetic_of(array.type);
     }
     MovePlace place{block.array, array.layout.offset_bytes};

@@ -74,7 +74,7 @@ void combine_row(Combine combine, ElementType type, Index count, const void* sou
   }
   const int width = size_bytes(part);
   const Index numbers = count * (size_bytes(type) / width);
-  move_on_host(row_of(numbers, width), move_of(combine), arithmetic_of(part), width, copy_method(numbers * width),
+  move_on_host(row_of(numbers, width), map_of(combine), arithmetic_of(part), width, copy_method(numbers * width),
                source, target);
 }
 

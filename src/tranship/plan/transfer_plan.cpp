@@ -10,38 +10,6 @@
 
 namespace tranship {
 
-std::optional<Combine> combine_of(ElementMap map) noexcept {
-  switch (map) {
-    case ElementMap::copy:
-    case ElementMap::negate:
-      break;
-    case ElementMap::accumulate:
-    case ElementMap::accumulate_negated:
-      return Combine::sum;
-    case ElementMap::multiply:
-      return Combine::product;
-    case ElementMap::minimum:
-      return Combine::minimum;
-    case ElementMap::maximum:
-      return Combine::maximum;
-  }
-  return std::nullopt;
-}
-
-ElementMap map_of(Combine combine) noexcept {
-  switch (combine) {
-    case Combine::sum:
-      return ElementMap::accumulate;
-    case Combine::product:
-      return ElementMap::multiply;
-    case Combine::minimum:
-      return ElementMap::minimum;
-    case Combine::maximum:
-      break;
-  }
-  return ElementMap::maximum;
-}
-
 bool can_map(ElementMap map, ElementType type) noexcept {
   if (map == ElementMap::negate || map == ElementMap::accumulate_negated) return type != ElementType::bool8;
   return !is_complex(type) || combine_of(map).value_or(Combine::sum) == Combine::sum;

@@ -19,13 +19,6 @@
 
 namespace tranship {
 
-/// What happens to an element on its way: the target becomes it, or it is combined with what the target holds.
-enum class ElementMap : std::uint8_t { copy, negate, accumulate, accumulate_negated, multiply, minimum, maximum };
-
-/// How a map combines; nothing of those that overwrite.
-std::optional<Combine> combine_of(ElementMap map) noexcept;
-/// The map that combines so.
-ElementMap map_of(Combine combine) noexcept;
 /// Whether elements of a type can be mapped so. Bools have no negation. Complex numbers travel as two parts, which can
 /// be added one by one, but neither multiplied nor ordered.
 bool can_map(ElementMap map, ElementType type) noexcept;

@@ -54,7 +54,7 @@ __host__ __device__ inline unsigned short operand(unsigned i) {
 }
 
 /// Combines two elements as the tree's kernels do when they accumulate or multiply.
-template <class Number, Move move>
+template <class Number, ElementMap move>
 __host__ __device__ inline unsigned short combined(unsigned short target, unsigned short source) {
   unsigned char to[2], from[2];
   detail::store(target, to);
@@ -79,7 +79,7 @@ __global__ void all_pairs(Word* weighted, Found* found) {
   for (unsigned b = threadIdx.x; b < values; b += blockDim.x) {
     const unsigned short other = static_cast<unsigned short>(b);
     const unsigned pair = unsigned(a) << 16 | b;
-    const unsigned short result = combined<typename Type::Number, Move::accumulate>(a, other);
+    const unsigned short result = combined<typename Type::Number, ElementMap::accumulate>(a, other);
     mine += Word(result) * weight(b);
     unsigned short right = Type::sum(a, other);
     if (Type::is_nan(right)) right = Type::nan;
@@ -89,7 +89,7 @@ __global__ void all_pairs(Word* weighted, Found* found) {
     }
     right = Type::product(a, other);
     if (Type::is_nan(right)) right = Type::nan;
-    if (combined<typename Type::Number, Move::multiply>(a, other) != right) {
+    if (combined<typename Type::Number, ElementMap::multiply>(a, other) != right) {
       ++wrong_products;
       atomicMin(&found->first_product, pair);
     }
@@ -112,7 +112,8 @@ std::vector<Word> on_the_host(unsigned operands, unsigned cores) {
       const unsigned short a = operand(i);
       Word sum = 0;
       for (unsigned b = 0; b < values; ++b)
-        sum += Word(combined<typename Type::Number, Move::accumulate>(a, static_cast<unsigned short>(b))) * weights[b];
+        sum += Word(combined<typename Type::Number, ElementMap::accumulate>(a, static_cast<unsigned short>(b))) *
+               weights[b];
       out[i] = sum;
     }
   };

@@ -12,7 +12,7 @@ namespace tranship::device {
 /// Describes a block that one thread moves between places of two buffers.
 struct MoveJob {
   CopyBlock block;
-  Move move = Move::copy;
+  ElementMap move = ElementMap::copy;
   Arithmetic arithmetic = Arithmetic::none;
   int width = 1;
   long long source_at = 0;
@@ -23,7 +23,7 @@ struct IndexedJob {
   IndexedBlock block;
   long long source_rows_at = -1;
   long long target_rows_at = -1;
-  Move move = Move::copy;
+  ElementMap move = ElementMap::copy;
   Arithmetic arithmetic = Arithmetic::none;
   int width = 1;
   long long source_at = 0;

@@ -29,16 +29,16 @@ long long append(Bytes& to, const Arena& arena) {
   return at;
 }
 
-bool can_compute(Move move, Arithmetic arithmetic, For whom) {
-  const bool combines = move != Move::copy && move != Move::negate;
+bool can_compute(ElementMap move, Arithmetic arithmetic, For whom) {
+  const bool combines = move != ElementMap::copy && move != ElementMap::negate;
   return can_move(move, arithmetic, width_of(arithmetic)) &&
          !(whom == For::card && combines && arithmetic == Arithmetic::f128);
 }
 /// Returns all valid pairs.
-std::vector<std::pair<Move, Arithmetic>> all_moves(For whom) {
-  std::vector<std::pair<Move, Arithmetic>> out;
+std::vector<std::pair<ElementMap, Arithmetic>> all_moves(For whom) {
+  std::vector<std::pair<ElementMap, Arithmetic>> out;
   for (const Arithmetic arithmetic : reference::numbers)
-    for (const Move move : reference::moves)
+    for (const ElementMap move : reference::moves)
       if (can_compute(move, arithmetic, whom)) out.emplace_back(move, arithmetic);
   return out;
 }
@@ -62,11 +62,11 @@ void add_dimensions(Random& random, CopyBlock& block, int width, bool adds_targe
   }
 }
 
-Reduction reduction_of(Move move) {
-  return move == Move::accumulate ? Reduction::sum
-         : move == Move::multiply ? Reduction::product
-         : move == Move::minimum  ? Reduction::minimum
-                                  : Reduction::maximum;
+Reduction reduction_of(ElementMap move) {
+  return move == ElementMap::accumulate ? Reduction::sum
+         : move == ElementMap::multiply ? Reduction::product
+         : move == ElementMap::minimum  ? Reduction::minimum
+                                        : Reduction::maximum;
 }
 ElementType type_of(Arithmetic arithmetic) {
   switch (arithmetic) {
@@ -187,7 +187,7 @@ MoveJobs rows_of_all(std::uint64_t seed, int count, For whom) {
   Random random(seed);
   MoveJobs all;
   for (const auto& [move, arithmetic] : all_moves(whom)) {
-    if (move == Move::copy || move == Move::negate || move == Move::accumulate_negated) continue;
+    if (move == ElementMap::copy || move == ElementMap::negate || move == ElementMap::accumulate_negated) continue;
     MoveJob job;
     job.move = move;
     job.arithmetic = arithmetic;
@@ -213,8 +213,8 @@ MoveJobs all_identities(std::uint64_t seed, For whom) {
   MoveJobs all = rows_of_all(seed, 1, whom);
   // An arithmetic that has a difference also has an identity for it.
   for (MoveJob& job : all.jobs)
-    if (job.move == Move::accumulate && can_move(Move::accumulate_negated, job.arithmetic, job.width))
-      job.move = Move::accumulate_negated;
+    if (job.move == ElementMap::accumulate && can_move(ElementMap::accumulate_negated, job.arithmetic, job.width))
+      job.move = ElementMap::accumulate_negated;
   return all;
 }
 
@@ -274,7 +274,7 @@ Bytes filled(const MoveJobs& all) {
     CopyBlock block = job.block;
     const Bytes zeros(16);
     for (int d = 0; d < block.dims; ++d) block.source_strides[d] = 0;
-    reference::apply(block, Move::copy, Arithmetic::none, job.width,
+    reference::apply(block, ElementMap::copy, Arithmetic::none, job.width,
                      job.source_at < 0 ? zeros.data() : all.source.data() + job.source_at,
                      target.data() + job.target_at);
   }

@@ -59,7 +59,7 @@ void run_on_host(const Options& options) {
       std::copy(identity, identity + job.width, twice.source.begin() + job.source_at + i * job.width);
   }
   // Sums are left out, because zeros keep no sign in a sum: -0 + 0 is 0.
-  std::erase_if(twice.jobs, [](const MoveJob& job) { return job.move == Move::accumulate; });
+  std::erase_if(twice.jobs, [](const MoveJob& job) { return job.move == ElementMap::accumulate; });
   check_one("identities", twice.jobs.size(), difference(twice.jobs, combined, moved(twice, Loops::plain)));
 }
 

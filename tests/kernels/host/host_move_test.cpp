@@ -31,7 +31,7 @@ std::vector<CopyMethod> ways() {
   return out;
 }
 
-void expect_like_reference(Random& random, const CopyBlock& block, Move move, Arithmetic arithmetic, int width) {
+void expect_like_reference(Random& random, const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width) {
   const Arena source = reference::arena_for(random, block, block.source_strides, width, arithmetic);
   const Arena before = reference::arena_for(random, block, block.target_strides, width, arithmetic);
   const unsigned char* from = source.bytes.data() + source.base;
@@ -78,8 +78,8 @@ TEST(HostMove, random_blocks_copy_at_every_width) {
   Random random(11);
   for (int i = 0; i < 4'000; ++i) {
     const int width = reference::widths[i % 5];
-    expect_like_reference(random, reference::random_block(random, width, Targets::any), Move::copy, Arithmetic::none,
-                          width);
+    expect_like_reference(random, reference::random_block(random, width, Targets::any), ElementMap::copy,
+                          Arithmetic::none, width);
     if (HasFatalFailure()) return;
   }
 }
@@ -99,7 +99,7 @@ TEST(HostMove, large_blocks_copy_at_every_width) {
   Random random(13);
   for (int i = 0; i < (test::is_sanitized ? 60 : 300); ++i) {
     const int width = reference::widths[i % 5];
-    expect_like_reference(random, large_block(random, width), Move::copy, Arithmetic::none, width);
+    expect_like_reference(random, large_block(random, width), ElementMap::copy, Arithmetic::none, width);
     if (HasFatalFailure()) return;
   }
 }
@@ -117,7 +117,7 @@ TEST(HostMove, transposes_of_several_patches_copy) {
     block.extents[1] = count_a;
     block.source_strides[1] = count_b * width;
     block.target_strides[1] = width;
-    expect_like_reference(random, block, Move::copy, Arithmetic::none, width);
+    expect_like_reference(random, block, ElementMap::copy, Arithmetic::none, width);
     if (HasFatalFailure()) return;
   }
 }
@@ -152,7 +152,7 @@ TEST(HostMove, planes_that_are_short_in_one_dimension_copy) {
           std::swap(values[1], values[3]);
         ASSERT_EQ(shape_of(block, width), BlockShape::tiles);
       }
-      expect_like_reference(random, block, Move::copy, Arithmetic::none, width);
+      expect_like_reference(random, block, ElementMap::copy, Arithmetic::none, width);
       if (HasFatalFailure()) return;
     }
 }
@@ -161,7 +161,7 @@ TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {
   Random random(14);
   for (int times = 0; times < (test::is_sanitized ? 1 : 4); ++times)
     for (const Arithmetic arithmetic : reference::numbers)
-      for (const Move move : reference::moves_of(arithmetic)) {
+      for (const ElementMap move : reference::moves_of(arithmetic)) {
         const int width = width_of(arithmetic);
         expect_like_reference(random, large_block(random, width), move, arithmetic, width);
         if (HasFatalFailure()) return;
@@ -171,7 +171,7 @@ TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {
 TEST(HostMove, rows_of_every_length_do_every_move_in_every_arithmetic) {
   Random random(16);
   for (const Arithmetic arithmetic : reference::numbers)
-    for (const Move move : reference::moves_of(arithmetic))
+    for (const ElementMap move : reference::moves_of(arithmetic))
       for (const long long count : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257}) {
         const int width = width_of(arithmetic);
         CopyBlock block;
@@ -196,7 +196,7 @@ TEST(HostMove, rows_of_every_length_copy) {
     block.source_strides[0] = row_bytes + reference::below(random, 70);
     block.target_strides[0] = row_bytes + reference::below(random, 70);
     block.source_strides[1] = block.target_strides[1] = 1;
-    expect_like_reference(random, block, Move::copy, Arithmetic::none, 1);
+    expect_like_reference(random, block, ElementMap::copy, Arithmetic::none, 1);
   };
   for (long long bytes = 1; bytes <= 300 && !HasFatalFailure(); ++bytes) expect_rows(5, bytes);
   for (const long long near : {512, 1024, 4096, 8192, 20'000})

@@ -22,7 +22,7 @@ void move_scalars(const std::array<Dimension, N>& lengths, std::size_t scalar_by
     bytes *= block.extents[d];
   }
   canonicalise(block, width);
-  move_on_host(block, Move::copy, Arithmetic::none, width, copy_method(bytes), from, to);
+  move_on_host(block, ElementMap::copy, Arithmetic::none, width, copy_method(bytes), from, to);
 }
 
 /// Copies `from` to `to`, which has the same lengths. A part of it is the same part of `from` or overlaps nothing of

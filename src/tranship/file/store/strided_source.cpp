@@ -53,7 +53,7 @@ void for_each_row(const LoweredMove& move, F&& f) {
 
 bool has_rows(const LoweredMove& move) {
   const CopyBlock& block = move.block;
-  if (move.move != Move::copy || block.dims == 0) return false;
+  if (move.move != ElementMap::copy || block.dims == 0) return false;
   const int row = block.dims - 1;
   return block.source_strides[row] == move.width && block.target_strides[row] == move.width;
 }
@@ -292,7 +292,7 @@ void PartRead::read_listed(const IndexedTransfer& cells, const Box& trailing) {
   scratch_.moves.clear();
   lower_indexed(cells, type_, narrowed(in_file_, trailing), target_, scratch_.moves);
   for (const LoweredMove& move : scratch_.moves) {
-    TRANSHIP_ASSERT(move.is_indexed && move.move == Move::copy);
+    TRANSHIP_ASSERT(move.is_indexed && move.move == ElementMap::copy);
     read_listed_rows(move);
   }
 }

@@ -24,7 +24,7 @@ Identities make_identities() {
   for (const ElementType type : element_types)
     if (!is_complex(type))
       for (const Combine combine : combines)
-        tranship::write_identity(move_of(combine), arithmetic_of(type), out[int(type)][int(combine)].bytes);
+        tranship::write_identity(map_of(combine), arithmetic_of(type), out[int(type)][int(combine)].bytes);
   return out;
 }
 
@@ -70,20 +70,6 @@ Arithmetic arithmetic_of(ElementType type) {
       return Arithmetic::f128;
   }
   return Arithmetic::none;
-}
-
-Move move_of(Combine combine) {
-  switch (combine) {
-    case Combine::sum:
-      return Move::accumulate;
-    case Combine::product:
-      return Move::multiply;
-    case Combine::minimum:
-      return Move::minimum;
-    case Combine::maximum:
-      break;
-  }
-  return Move::maximum;
 }
 
 bool can_combine(Combine combine, ElementType type) {

@@ -12,7 +12,6 @@ namespace tranship::detail {
 
 /// The arithmetic of a number; for a complex number, that of its parts.
 Arithmetic arithmetic_of(ElementType type);
-Move move_of(Combine combine);
 
 /// Whether elements of a type can be combined so: complex numbers have no order.
 bool can_combine(Combine combine, ElementType type);

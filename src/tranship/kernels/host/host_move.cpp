@@ -279,17 +279,17 @@ template <bool Fetched>
 /// f16 has instructions of its own; what two of them make is exact enough in f32 (half.hpp).
 using F16 = detail::Half<float_of_f16, f16_of_float>;
 template <class Element>
-constexpr Move f16_move = Move::copy;
-template <Move move>
-constexpr Move f16_move<detail::CombineElement<F16, move>> = move;
+constexpr ElementMap f16_move = ElementMap::copy;
+template <ElementMap move>
+constexpr ElementMap f16_move<detail::CombineElement<F16, move>> = move;
 
-template <Move move>
+template <ElementMap move>
 [[gnu::target("avx2,f16c"), gnu::always_inline]] inline __m256 combined(__m256 a, __m256 b) {
-  if constexpr (move == Move::accumulate) return _mm256_add_ps(a, b);
-  if constexpr (move == Move::accumulate_negated) return _mm256_sub_ps(a, b);
-  if constexpr (move == Move::multiply) return _mm256_mul_ps(a, b);
+  if constexpr (move == ElementMap::accumulate) return _mm256_add_ps(a, b);
+  if constexpr (move == ElementMap::accumulate_negated) return _mm256_sub_ps(a, b);
+  if constexpr (move == ElementMap::multiply) return _mm256_mul_ps(a, b);
   // Where two numbers are equal, or one is no number, these take the second.
-  const __m256 chosen = move == Move::minimum ? _mm256_min_ps(b, a) : _mm256_max_ps(b, a);
+  const __m256 chosen = move == ElementMap::minimum ? _mm256_min_ps(b, a) : _mm256_max_ps(b, a);
   return _mm256_blendv_ps(chosen, b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
 }
 
@@ -313,7 +313,7 @@ template <class Element>
 [[gnu::target("avx2,f16c"), gnu::flatten]] void move_rows_32(const Rows& rows, const Byte* source, Byte* target) {
   for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
     const long long count = rows.row_bytes / Element::width;
-    if constexpr (f16_move<Element> == Move::copy)
+    if constexpr (f16_move<Element> == ElementMap::copy)
       detail::move_contiguous_row<Element>(count, from, to);
     else
       combine_f16_row<Element>(count, from, to);
@@ -751,9 +751,9 @@ void move_in_elements(CopyBlock block, const Byte* source, Byte* target) {
 /// contiguous rows, and the plain loop for everything else.
 template <class Element>
 constexpr bool has_rows_only = false;
-template <class Number, Move move>
+template <class Number, ElementMap move>
 constexpr bool has_rows_only<detail::CombineElement<Number, move>> =
-    move == Move::multiply || move == Move::minimum || move == Move::maximum;
+    move == ElementMap::multiply || move == ElementMap::minimum || move == ElementMap::maximum;
 
 template <class Element>
 void move_in_long_rows(CopyBlock block, BlockShape shape, [[maybe_unused]] CopyMethod way, const Byte* source,
@@ -811,7 +811,7 @@ Rows take_rows(CopyBlock& block, int width) {
   return rows;
 }
 
-void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, CopyMethod way,
+void move_on_host(const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width, CopyMethod way,
                   const void* source, void* target) {
   const BlockShape shape = shape_of(block, width);
   if (shape == BlockShape::empty) return;

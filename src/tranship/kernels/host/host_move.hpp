@@ -64,7 +64,7 @@ long long row_bytes_of(const CopyBlock& block, int width);
 
 /// Moves as move() does, to the bit. `block` should be canonical. Requires `can_move(move, arithmetic, width)`. The
 /// stores are ordered before what the caller stores afterwards, streaming ones too.
-void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, CopyMethod way,
+void move_on_host(const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width, CopyMethod way,
                   const void* source, void* target);
 
 /// Contiguous rows in two loops, at least one in each: row i of plane k is read at source + k*source_plane +

@@ -264,7 +264,7 @@ void reduce_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduct
                         .extents = {static_cast<long long>(bytes) / width},
                         .source_strides = {width},
                         .target_strides = {width}};
-  move_on_host(block, move_of(static_cast<Combine>(reduction)), arithmetic, width, copy_method(0), from, to);
+  move_on_host(block, map_of(*combine_of(reduction)), arithmetic, width, copy_method(0), from, to);
 }
 
 Combiner::Combiner(Reduction reduction, ElementType type) noexcept : reduction_(reduction), type_(type) {

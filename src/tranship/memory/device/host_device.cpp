@@ -54,7 +54,7 @@ void free_on_host(void* memory) noexcept {
 }
 
 void check_width(int width) {
-  if (!can_move(Move::copy, Arithmetic::none, width))
+  if (!can_move(ElementMap::copy, Arithmetic::none, width))
     throw_error(ErrorCode::invalid_use, "elements of {} bytes; a stream moves those of 1, 2, 4, 8 and 16", width);
 }
 
@@ -63,7 +63,7 @@ void copy_on_host(const CopyBlock& block, int width, const void* source, void* t
     const long long bytes = element_count(fused) * width;
     const CopyMethod way = copy_method(bytes);
     if (fused.dims != 1 || !has_contiguous_rows(fused, width) || bytes == 0)
-      return move_on_host(fused, Move::copy, Arithmetic::none, width, way, source, target);
+      return move_on_host(fused, ElementMap::copy, Arithmetic::none, width, way, source, target);
     copy_row(target, source, bytes, way);
   });
 }
