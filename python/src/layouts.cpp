@@ -15,7 +15,9 @@
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/layout/tile_ranks.hpp>
 #include <tranship/layout/tiling.hpp>
+#include <tranship/layout/uneven_blocks.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/plan/halo.hpp>
 #include <tranship/plan/plan_json.hpp>
@@ -386,6 +388,27 @@ void bind_layouts(nb::module_& module) {
   module.def("folded", &folded, "ny"_a, "nx"_a,
              "One tile, periodic in x and folded at the high end of y, as tripolar ocean grids are.");
   module.def("periodic", &periodic, "extents"_a, "periodic_dims"_a, "One tile, of which some dimensions are periodic.");
+
+  nb::class_<TileRanks>(
+      module, "TileRanks",
+      "Ranks on a tiling: a grid of ranks cuts every tile; ranks are numbered tile by tile, row by row.\n"
+      "\n"
+      "Raises InvalidUse where the cuts of two joined sides do not meet.")
+      .def(nb::init<const Tiling&, const Indices&>(), "tiling"_a, "grid"_a)
+      .def(
+          "neighbor",
+          [](const TileRanks& self, Rank rank, const Indices& direction) -> std::optional<std::pair<Rank, int>> {
+            const auto found = self.neighbor(rank, direction);
+            if (!found) return {};
+            return std::pair(found->rank, clockwise_rotations(found->map).value_or(0));
+          },
+          "rank"_a, "direction"_a,
+          "The rank one step (-1, 0 or 1) away in each dimension, and the clockwise rotations of its frame; None where "
+          "no "
+          "rank is.");
+  module.def("uneven_block_bounds", &uneven_block_bounds, "extent"_a, "parts"_a, "edge_interior_ratio"_a,
+             "Bounds of parts, of which the first and the last have one size and all others another, as near to that "
+             "ratio as whole cells allow. Raises InvalidUse where there is no such cut.");
 
   nb::class_<ArraySpec>(module, "ArraySpec", "An element type with a distribution: what a layout text describes.")
       .def(

@@ -12,6 +12,9 @@
 
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/plan/plan_json.hpp>
+#include <tranship/plan/redistribution.hpp>
 
 #include "support/golden.hpp"
 #include "support/paths.hpp"
@@ -890,6 +893,40 @@ TEST(Layout, DrawsOverItsOwnPicturesOnly) {
   EXPECT_EQ(place.run({"layout", layout, "-o", "other.svg", "--force"}).code, 0);
   EXPECT_EQ(place.run({"layout", "f64[10] @ 5 : block", "-o", "other.svg"}).code, 0);
   EXPECT_NE(place.read("other.svg").find("f64[10]"), std::string::npos);
+}
+
+TEST(Plan, IsPrintedInFullAndCompared) {
+  const Workplace place;
+  const std::string rows = "f64[90] @ 3 : block", tiles = "f64[90] @ 3 : cyclic(7)";
+  const auto plan = [&](const std::string& to, std::vector<std::string> more) {
+    std::vector<std::string> words = {"plan", "--from", rows, "--to", to};
+    words.insert(words.end(), more.begin(), more.end());
+    return place.run(words);
+  };
+  const Outcome full = plan(tiles, {"--rank", "1", "--full"});
+  EXPECT_EQ(full.code, 0) << full.errors;
+  EXPECT_EQ(full.output, save_plan(plan_redistribution(parse_layout(rows), parse_layout(tiles), 1)));
+  place.write("plan.json", full.output);
+  const Outcome equal = plan(tiles, {"--rank", "1", "--compare", "plan.json"});
+  EXPECT_EQ(equal.code, 0) << equal.errors;
+  EXPECT_EQ(equal.output, "the plans are equal\n");
+  const Outcome other = plan("f64[90] @ 3 : cyclic(8)", {"--rank", "1", "--compare", "plan.json"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_EQ(other.errors, "");
+  EXPECT_NE(other.output.find("receives[0].axes[0]"), std::string::npos) << other.output;
+
+  place.write("half.json", full.output.substr(0, full.output.size() / 2));
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"--full"},
+           {"--compare", "plan.json"},
+           {"--rank", "1", "--full", "--json"},
+           {"--rank", "1", "--full", "--compare", "plan.json"},
+           {"--rank", "1", "--compare", "plan.json", "-o", "plan.svg"},
+           {"--rank", "1", "--compare", "half.json"},
+           {"--rank", "1", "--compare", "none.json"},
+       })
+    expect_error(plan(tiles, wrong), 2);
+  EXPECT_EQ(place.names(), (std::set<std::string>{"half.json", "plan.json"}));
 }
 
 TEST(Plan, DrawsWhoSendsWhatToWhom) {

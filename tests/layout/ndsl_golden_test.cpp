@@ -111,6 +111,8 @@ TEST(NdslGolden, SlicesOfRanks) {
   for (const json& c : cases) {
     SCOPED_TRACE(c.dump());
     if (c.contains("error")) {
+      // NDSL's search also ends without cuts that exist; UnevenBlocks has those.
+      if (c.at("message").get<std::string>().find("for odd") == std::string::npos) continue;
       ++refused;
       try {
         rank_slices(c);
@@ -186,6 +188,9 @@ TEST(UnevenBlocks, AreSymmetricCompleteAndAsNearAsTheSearchAllows) {
         ASSERT_GE(bounds[1], 1);
         ASSERT_GT(bounds[2], bounds[1]);
       }
+  // NDSL's search gives these up.
+  EXPECT_EQ(uneven_block_bounds(12, 5, 0.1), (std::vector<Index>{0, 3, 5, 7, 9, 12}));
+  EXPECT_EQ(uneven_block_bounds(24, 5, 0.1), (std::vector<Index>{0, 3, 9, 15, 21, 24}));
   // An even cut is found wherever there is one.
   for (Index parts = 2; parts <= 9; ++parts) EXPECT_EQ(uneven_block_bounds(6 * parts, parts, 1.0)[1], 6);
 }

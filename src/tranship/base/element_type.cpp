@@ -41,11 +41,6 @@ ElementType part_of(ElementType type) noexcept {
   return row(type).part;
 }
 
-bool is_signed_number(ElementType type) noexcept {
-  const char kind = row(type).numpy[0];
-  return kind == 'i' || kind == 'f' || kind == 'c' || type == ElementType::bf16;
-}
-
 Result<ElementType> element_type_named(std::string_view name) {
   for (int i = 0; i < int(std::size(rows)); ++i)
     if (rows[i].name == name) return static_cast<ElementType>(i);

@@ -22,7 +22,6 @@ std::string_view name_of(ElementType type) noexcept;
 /// NumPy's kind and size ("f8"), without a byte order. bf16, which NumPy lacks, is stored as "V2".
 std::string_view numpy_kind(ElementType type) noexcept;
 bool is_complex(ElementType type) noexcept;
-bool is_signed_number(ElementType type) noexcept;
 /// The type of the real or imaginary part; the type itself when it is not complex.
 ElementType part_of(ElementType type) noexcept;
 

@@ -12,6 +12,7 @@
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
+#include <tranship/plan/plan_json.hpp>
 #include <tranship/plan/relabel.hpp>
 
 namespace tranship::cli {
@@ -23,6 +24,8 @@ struct PlanOptions {
   std::string to;
   std::optional<Rank> rank;
   bool relabel = false;
+  bool full = false;
+  std::string compare;
   PictureArguments picture;
   bool json = false;
 };
@@ -46,8 +49,9 @@ Json relabelled_json(const Relabelled& best, ElementType type) {
 }
 
 void plan_tensors(const PlanOptions& options) {
-  if (options.from || options.rank || options.relabel || !options.picture.path.empty())
-    throw UsageError{"--from, --rank, --relabel and -o are of one array, tensors are many"};
+  if (options.from || options.rank || options.relabel || options.full || !options.compare.empty() ||
+      !options.picture.path.empty())
+    throw UsageError{"--from, --rank, --relabel, --full, --compare and -o are of one array, tensors are many"};
   const TensorForecast forecast =
       forecast_tensors({.source = options.source, .target = "", .to = rules_argument("--to", options.to)});
   if (!options.json)
@@ -57,6 +61,24 @@ void plan_tensors(const PlanOptions& options) {
                   {"tensors", forecast.tensors},
                   {"ranks", forecast.ranks},
                   {"files", forecast_json(forecast.work)}});
+}
+
+void require_one_plan(const PlanOptions& options) {
+  const char* const option = options.full ? "--full" : "--compare";
+  if (!options.rank) throw UsageError{fmt::format("{} is of one plan: add --rank", option)};
+  if (options.full && !options.compare.empty()) throw UsageError{"--full and --compare exclude each other"};
+  if (options.relabel || options.json || !options.picture.path.empty())
+    throw UsageError{fmt::format("{} takes neither --relabel, nor --json, nor -o", option)};
+}
+
+/// Prints where the plan of the file differs from `plan`; the command fails where it does.
+void compare(const TransferPlan& plan, const std::string& path) {
+  const Result<TransferPlan> saved = try_load_plan(text_in_file("--compare", path));
+  if (!saved) refuse_file("--compare", path, saved.error());
+  const std::string differences = diff_plans(saved.value(), plan);
+  if (differences.empty()) return print("the plans are equal\n");
+  print(differences);
+  throw ProgramFailed{1};
 }
 
 /// The layouts, and of files what it would take.
@@ -85,10 +107,13 @@ Planned planned_by(const PlanOptions& options) {
 
 void run(const PlanOptions& options) {
   if (!options.source.empty() && names_tensors(options.source)) return plan_tensors(options);
+  if (options.full || !options.compare.empty()) require_one_plan(options);
   const Planned planned = planned_by(options);
   const ArraySpec &from = planned.from, &to = planned.to;
   std::optional<Relabelled> best;
   if (options.rank) require_rank(*options.rank, from.distribution, to.distribution);
+  if (options.full) return print(save_plan(plan_redistribution(from, to, *options.rank)));
+  if (!options.compare.empty()) return compare(plan_redistribution(from, to, *options.rank), options.compare);
   if (!options.picture.path.empty() && !options.source.empty()) check_not_source(options.picture.path, options.source);
   if (options.relabel) best = relabel(from.distribution, to.distribution);
   const auto explained = [&](auto&& summary) {
@@ -121,6 +146,8 @@ void add_plan(CommandLine& line) {
   tranship plan --from "f64[8192,8192] @ 4x1 : block, whole" --to "f64[8192,8192] @ 2x2 : cyclic(64), cyclic(64)"
   tranship plan --from "f32[1000000000000] @ 16 : cyclic(64)" --to "f32[1000000000000] @ 24 : cyclic(100)" --rank 5
   tranship plan elevation.npy --to "@ 4x1 : block, whole"
+  tranship plan --from "f64[90] @ 3 : block" --to "f64[90] @ 3 : cyclic(7)" --rank 0 --full > plan.json
+  tranship plan --from "f64[90] @ 3 : block" --to "f64[90] @ 3 : cyclic(8)" --rank 0 --compare plan.json
   tranship plan model/ --to "**_proj.weight = @ 4x1 : block, whole; ** = replicated" --json
   tranship plan --from "f64[4000,4] @ 8x2 : block, block" \
                 --to "f64[4000,4] @ 8x2 order(1,0) : block, block" --relabel)help");
@@ -135,6 +162,9 @@ void add_plan(CommandLine& line) {
       .value_name("R")
       .not_negative();
   command.flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");
+  command.flag("--full", options->full, "Print the plan itself, as JSON that --compare and load_plan read");
+  command.option("--compare", options->compare, "Print where the plan of this file differs; exit code 1 if it does")
+      .value_name("FILE");
   add_picture(command, options->picture);
   command.flag("--json", options->json, "Print JSON");
   command.runs([options] { run(*options); });

@@ -18,8 +18,8 @@ Index edge_size(Index extent, Index interior_parts, double ratio) {
   // Sizes that fit come every interior_parts cells (or twice as often), so one period in each direction is enough.
   for (Index edge = std::min(start, largest), tried = 0; edge >= 1 && tried < interior_parts; --edge, ++tried)
     if (fits(edge)) return edge;
-  if (start <= 1) return 0;
-  for (Index edge = start + 1, tried = 0; edge <= largest && tried < interior_parts; ++edge, ++tried)
+  for (Index edge = std::max<Index>(start, 0) + 1, tried = 0; edge <= largest && tried < interior_parts;
+       ++edge, ++tried)
     if (fits(edge)) return edge;
   return 0;
 }

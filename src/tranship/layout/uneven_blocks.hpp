@@ -10,8 +10,9 @@ namespace tranship {
 
 /// parts + 1 bounds of `extent` cells in which the edge parts are as near to `edge_interior_ratio` times the interior
 /// parts as whole cells allow. The search is NDSL's: from the ideal edge size, rounded half to even, down to 1 and then
-/// up; an ideal of one cell or less is never enlarged. Throws `invalid_use` for an odd extent on an even number of
-/// parts, which no symmetric cut serves, and where the search finds nothing. Time grows with `parts` only.
+/// up. (NDSL does not enlarge an ideal of one cell or less, and so misses cuts that exist.) Throws `invalid_use` for an
+/// odd extent on an even number of parts, which no symmetric cut serves, and where there is no cut. Time grows with
+/// `parts` only.
 std::vector<Index> uneven_block_bounds(Index extent, Index parts, double edge_interior_ratio);
 
 }  // namespace tranship

@@ -43,7 +43,6 @@ class ProgramMachine {
     for (std::vector<std::byte*>& bases : bases_) bases[own_base(memory)] = at;
     place_units();
   }
-  void use_heap(int memory) noexcept { use(memory, setup_.memories[memory].local()); }
 
   void launch(CallSite where);
 

@@ -27,7 +27,6 @@ TEST(MappedFile, ReadsAllBytes) {
   const std::string text(10'000, 'x');
   write_text(folder.path("a"), text + "end");
   const MappedFile file = MappedFile::open(folder.path("a")).value();
-  file.advise_sequential();
   EXPECT_EQ(file.size_bytes(), 10'003);
   EXPECT_EQ(text_of(file.bytes()), text + "end");
 }
@@ -62,7 +61,6 @@ TEST(MappedFile, AFileOfNoBytesIsAnEmptySpan) {
   const MappedFile file = MappedFile::open(folder.path("a"), FileAccess::read_write).value();
   EXPECT_TRUE(file.bytes().empty());
   EXPECT_TRUE(file.writable_bytes().empty());
-  file.advise_sequential();
   EXPECT_TRUE(file.sync().ok());
   EXPECT_TRUE(MappedFile::create(folder.path("b"), 0).ok());
   EXPECT_EQ(read_text(folder.path("b")), "");

@@ -1,12 +1,7 @@
 """Which rank has which part of a tile or of a cube, and who lies beyond its edges.
 
 Ranks are numbered tile by tile, and on each tile row by row: rank = tile * ny * nx + j * nx + i for a layout (ny, nx).
-The edges of the cube are joined as GFDL's FV3 joins them. With the tile taken modulo 6 and ``L`` ranks along an edge,
-the neighbours are (tile; j, i) with so many clockwise rotations::
-
-    tile    west                        east                     north                       south
-    even    (t-2; L-1, L-1-j), 1        (t+1; j, 0), 0           (t+2; L-1-i, 0), 3          (t-1; L-1, i), 0
-    odd     (t-1; j, L-1), 0            (t+2; 0, L-1-j), 1       (t+1; 0, i), 0              (t-2; L-1-i, L-1), 3
+The edges of the cube are joined as GFDL's FV3 joins them, which is how :func:`tranship.cubed_sphere` joins its tiles.
 
 At a corner, the step that stays on the tile comes first. Where both leave it, which is at the corners of the cube,
 nothing lies beyond.
@@ -15,11 +10,14 @@ nothing lies beyond.
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, TypeVar, Union
 
 import numpy as np
 
+from ... import _core
+from ..._errors import InvalidUse
 from .. import constants
 from .._errors import HaloUnsupported, HaloValueError
 from ..utils import list_by_dims
@@ -37,8 +35,6 @@ __all__ = [
 ]
 
 P = TypeVar("P", bound="Partitioner")
-
-_EDGE_OF_STEP = {step: boundary for boundary, step in STEPS.items()}
 
 
 def get_tile_index(rank: int, total_ranks: int) -> int:
@@ -201,12 +197,10 @@ class TilePartitioner(Partitioner):
     def boundary(self, boundary_type: int, rank: int) -> Optional[SimpleBoundary]:
         """What lies at an edge or a corner of a rank's part: on a periodic tile there is always a rank, perhaps
         itself."""
-        step = _step_of(boundary_type)
-        first = rank // self.total_ranks * self.total_ranks
-        j, i = self.subtile_index(rank)
-        ny, nx = self.layout
-        to_rank = first + (j + step[0]) % ny * nx + (i + step[1]) % nx
-        return SimpleBoundary(rank, to_rank, 0, boundary_type)
+        within = rank % self.total_ranks
+        neighbor = _ranks_on_a_tile(*self.layout).neighbor(within, _step_of(boundary_type))
+        assert neighbor is not None  # a periodic tile has no edge
+        return SimpleBoundary(rank, rank - within + neighbor[0], 0, boundary_type)
 
     def fliplr_rank(self, rank: int) -> int:
         """The rank at the place that is mirrored along i."""
@@ -269,22 +263,11 @@ class CubedSpherePartitioner(Partitioner):
 
     def boundary(self, boundary_type: int, rank: int) -> Optional[SimpleBoundary]:
         """What lies at an edge or a corner of a rank's part; None at a corner of the cube."""
-        step_j, step_i = _step_of(boundary_type)
+        step = _step_of(boundary_type)
         self._ensure_square_layout()
-        tile, (j, i), edge = self.tile_index(rank), self.tile.subtile_index(rank), self.layout[0]
-        turns = 0
-        if step_j and step_i:  # a corner
-            if 0 <= j + step_j < edge:
-                j, step_j = j + step_j, 0
-            elif 0 <= i + step_i < edge:
-                i, step_i = i + step_i, 0
-            else:
-                return None
-        if 0 <= j + step_j < edge and 0 <= i + step_i < edge:
-            j, i = j + step_j, i + step_i
-        else:
-            tile, j, i, turns = _beyond(tile, j, i, _EDGE_OF_STEP[step_j, step_i], edge)
-        return SimpleBoundary(rank, (tile * edge + j) * edge + i, turns, boundary_type)
+        self.tile_index(rank)  # refuses a rank that does not exist
+        neighbor = _ranks_on_a_cube(self.layout[0]).neighbor(rank, step)
+        return None if neighbor is None else SimpleBoundary(rank, *neighbor, boundary_type)
 
     def global_extent(self, rank_metadata: Any) -> tuple[int, ...]:
         """The extents of all tiles, from what one rank has of them: the tiles come first."""
@@ -311,24 +294,14 @@ class CubedSpherePartitioner(Partitioner):
         return tuple(tile if dim == constants.TILE_DIM else cut for dim, cut in zip(global_dims, cuts))
 
 
-def _beyond(tile: int, j: int, i: int, edge_type: int, edge: int) -> tuple[int, int, int, int]:
-    """The tile, the place and the rotations beyond an edge of a tile of the cube."""
-    last = edge - 1
-    if tile % 2 == 0:
-        step, j, i, turns = {
-            constants.WEST: (-2, last, last - j, 1),
-            constants.EAST: (1, j, 0, 0),
-            constants.NORTH: (2, last - i, 0, 3),
-            constants.SOUTH: (-1, last, i, 0),
-        }[edge_type]
-    else:
-        step, j, i, turns = {
-            constants.WEST: (-1, j, last, 0),
-            constants.EAST: (2, 0, last - j, 1),
-            constants.NORTH: (1, 0, i, 0),
-            constants.SOUTH: (-2, last - i, last, 3),
-        }[edge_type]
-    return (tile + step) % 6, j, i, turns
+@functools.lru_cache(maxsize=16)
+def _ranks_on_a_cube(edge: int) -> _core.TileRanks:
+    return _core.TileRanks(_core.cubed_sphere(edge), [edge, edge])
+
+
+@functools.lru_cache(maxsize=16)
+def _ranks_on_a_tile(ny: int, nx: int) -> _core.TileRanks:
+    return _core.TileRanks(_core.doubly_periodic(ny, nx), [ny, nx])
 
 
 # Places on a tile.
@@ -417,37 +390,16 @@ def extent_from_metadata(dims: Sequence[str], extent: Sequence[int], layout_fact
     return tuple(out)
 
 
-def _edge_and_interior(cells: int, parts: int, edge_interior_ratio: float) -> tuple[int, int]:
-    """The cells of a part at an edge of the tile, and of one that is not."""
-    if parts == 1:
-        return cells, cells
+def _bounds(cells: int, parts: int, edge_interior_ratio: float) -> list[int]:
+    """Where the parts of a dimension begin, and where the last one ends."""
     if cells % 2 and parts % 2 == 0:
         raise HaloValueError(
             f"Cannot find valid decomposition for odd ({cells}) gridpoints along an even count ({parts}) of ranks."
         )
-    if parts == 2:
-        return cells // 2, cells // 2
-    wanted = round(cells / (2 + (parts - 2) / edge_interior_ratio))
-    for edge in (*range(wanted, 0, -1), *range(wanted + 1, cells // 2 + 1)):
-        if cells > 2 * edge and (cells - 2 * edge) % (parts - 2) == 0:
-            return edge, (cells - 2 * edge) // (parts - 2)
-    raise HaloValueError(f"Cannot find valid decomposition for {cells} gridpoints along {parts} ranks.")
-
-
-def _subtile_extents_from_tile_metadata(
-    dims: Sequence[str], tile_extent: Sequence[int], layout: tuple[int, int], edge_interior_ratio: float = 1.0
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The cells of parts in the interior of a tile, and of those at its edges, in each dimension."""
-    interior, edge = [], []
-    for dim, length, parts in zip(dims, tile_extent, list_by_dims(dims, list(layout), 0)):
-        if parts == 0:
-            at_edge, inside = int(length), int(length)
-        else:
-            cells = int(length) - (1 if dim in constants.INTERFACE_DIMS else 0)
-            at_edge, inside = _edge_and_interior(cells, parts, edge_interior_ratio)
-        edge.append(at_edge)
-        interior.append(inside)
-    return tuple(interior), tuple(edge)
+    try:
+        return list(_core.uneven_block_bounds(cells, parts, edge_interior_ratio))
+    except InvalidUse:
+        raise HaloValueError(f"Cannot find valid decomposition for {cells} gridpoints along {parts} ranks.") from None
 
 
 def rank_slice_from_tile_metadata(
@@ -486,17 +438,17 @@ def subtile_slice(
     overlap
         Whether points that neighbours share belong to both of them; else to the one on their high side.
     """
-    interior, edge = _subtile_extents_from_tile_metadata(dims, global_extent, layout, edge_interior_ratio)
     places = list_by_dims(dims, list(subtile_index), -1)
     parts = list_by_dims(dims, list(layout), 0)
     out = []
-    for dim, length, inside, at_edge, n, place in zip(dims, global_extent, interior, edge, parts, places):
+    for dim, length, n, place in zip(dims, global_extent, parts, places):
         if place < 0:
             out.append(slice(0, int(length)))
             continue
-        start = 0 if place == 0 else at_edge + (place - 1) * inside
-        stop = start + (at_edge if place in (0, n - 1) else inside)
-        if dim in constants.INTERFACE_DIMS and (overlap or place == n - 1):
+        shared = 1 if dim in constants.INTERFACE_DIMS else 0
+        bounds = _bounds(int(length) - shared, n, edge_interior_ratio)
+        stop = bounds[place + 1]
+        if shared and (overlap or place == n - 1):
             stop += 1
-        out.append(slice(start, stop))
+        out.append(slice(bounds[place], stop))
     return tuple(out)

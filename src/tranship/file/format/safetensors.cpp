@@ -356,17 +356,6 @@ Result<TensorForm> tensor_form(std::string_view dtype, std::span<const Index> sh
   return attempt([&] { return form_of(dtype, shape); });
 }
 
-Result<std::string> dtype_of(ElementType type) {
-  for (const Dtype& row : dtypes)
-    if (row.type == type) return std::string(row.name);
-  std::string known;
-  for (const Dtype& row : dtypes)
-    if (row.name[0] != 'F' || row.type != ElementType::u8)
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row.type));
-  return make_error(ErrorCode::unsupported, "safetensors files have no elements {}: they have {}", name_of(type),
-                    known);
-}
-
 Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> head, Index file_size_bytes) {
   return attempt([&] { return read(head, file_size_bytes); });
 }

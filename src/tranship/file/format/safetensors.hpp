@@ -71,9 +71,6 @@ struct SafetensorsHeader {
   friend bool operator==(const SafetensorsHeader&, const SafetensorsHeader&) = default;
 };
 
-/// The dtype of an element type; fails with `unsupported` where the format has none.
-Result<std::string> dtype_of(ElementType type);
-
 /// Reads a header. `head` is the front of a file of `file_size_bytes`: all of it, or at least as much as its header
 /// says, which is at most `safetensors_header_bytes_max` + 8.
 /// Fails with `bad_file` (not the format, a name given twice, elements that do not fill the file), `unsupported`

@@ -391,16 +391,6 @@ const ZipMember* find_zip_member(std::span<const ZipMember> members, std::string
   return found == members.end() ? nullptr : &*found;
 }
 
-Result<std::span<const std::byte>> stored_zip_bytes(std::span<const std::byte> archive, const ZipMember& member) {
-  return attempt([&] {
-    const std::span<const std::byte> packed = packed_bytes(archive, member);
-    if (member.method != ZipMethod::stored)
-      throw_error(ErrorCode::unsupported, "member '{}' is deflated: its bytes do not lie in the archive",
-                  printable(member.name, name_chars_max));
-    return packed;
-  });
-}
-
 Result<void> read_zip_member(std::span<const std::byte> archive, const ZipMember& member,
                              FunctionRef<void(std::span<const std::byte>)> sink) {
   return attempt([&] {

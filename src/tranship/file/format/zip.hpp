@@ -46,13 +46,10 @@ Result<std::vector<ZipMember>> parse_zip(std::span<const std::byte> archive);
 /// The member of that name, or nullptr. Time grows with the number of members.
 const ZipMember* find_zip_member(std::span<const ZipMember> members, std::string_view name);
 
-/// The bytes of a stored member, in place; their CRC is not looked at. `archive` is what `member` was read from. Fails
-/// with `unsupported` when the member is deflated, encrypted or packed otherwise.
-Result<std::span<const std::byte>> stored_zip_bytes(std::span<const std::byte> archive, const ZipMember& member);
-
 /// Hands the bytes of a member to `sink`, in order and in pieces, with less than a megabyte of memory. What was handed
 /// over counts only when this succeeds: length and CRC are known at the end. An Error that the sink throws passes
-/// through. Fails with `bad_file`, and with `unsupported` as above.
+/// through. Fails with `bad_file`, with `unsupported` for a member that is encrypted or packed in an unknown way, and
+/// with `invalid_use` for a member of another archive.
 Result<void> read_zip_member(std::span<const std::byte> archive, const ZipMember& member,
                              FunctionRef<void(std::span<const std::byte>)> sink);
 

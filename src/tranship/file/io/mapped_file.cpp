@@ -98,10 +98,6 @@ std::span<std::byte> MappedFile::writable_bytes() const {
   return {begin_, size_};
 }
 
-void MappedFile::advise_sequential() const noexcept {
-  if (begin_) ::madvise(begin_, size_, MADV_SEQUENTIAL);
-}
-
 Result<void> MappedFile::sync() const {
   if (begin_ && ::msync(begin_, size_, MS_SYNC) != 0) return io_error("sync", path_, errno);
   return {};

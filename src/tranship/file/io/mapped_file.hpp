@@ -43,8 +43,6 @@ class MappedFile {
   Index size_bytes() const noexcept { return static_cast<Index>(size_); }
   FileAccess access() const noexcept { return access_; }
 
-  /// Tells the system that the file will be read once, from front to end. Only a hint: it cannot fail.
-  void advise_sequential() const noexcept;
   /// Waits until all bytes written so far are on the disk. Fails with `io`.
   Result<void> sync() const;
 
