@@ -17,7 +17,7 @@ from ._elements import Elements, elements_named, elements_of
 from ._errors import Error, InvalidUse, Mismatch, Unsupported, of_type
 from ._layouts import distribution as make_distribution
 from ._layouts import grid
-from ._pictures import array_html, exchange_html
+from ._pictures import folded, layout_html, line, plan_html
 from ._views import as_view
 from ._worlds import World
 
@@ -341,7 +341,8 @@ class Array(_ShowsLocal):
             return "of an ended world"
 
     def _repr_html_(self) -> str:
-        return array_html(self)
+        held = f"{self.dtype}, {list(self._local.shape)} cells of {list(self.shape)} here"
+        return layout_html(self.spec, self._rank) + line(f"{self!r}: {held}")
 
 
 def array(
@@ -487,7 +488,7 @@ class Exchange:
         return f"<{type(self).__name__}: {self.explain().splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
-        return exchange_html(self)
+        return plan_html(self.plan) + folded(f"schedule: {self.schedule}", self.explain())
 
 
 def require_alike(source: Array, target: Array) -> None:

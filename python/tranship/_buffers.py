@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _core
+from ._core import human_bytes
 from ._elements import Elements, elements_of
 from ._errors import InvalidUse, of_type
-from ._pictures import devices_html
+from ._pictures import ROWS_MAX, folded, grouped, line, table
 from ._tracing import note_devices
 from ._views import extents_of, refuse_mask, require_distinct
 
@@ -83,7 +84,21 @@ class Devices:
         return f"<devices {', '.join(self.names)}>"
 
     def _repr_html_(self) -> str:
-        return devices_html(self)
+        sums: dict[tuple[str, str, str], list[int]] = {}
+        copies = self.copies
+        for copy in copies:
+            entry = sums.setdefault((copy["source"], copy["target"], copy["cause"]), [0, 0])
+            entry[0] += 1
+            entry[1] += copy["bytes"]
+        rows = [
+            [f"{source} → {target}", cause, grouped(count), human_bytes(size)]
+            for (source, target, cause), (count, size) in sorted(sums.items(), key=lambda item: -item[1][1])
+        ]
+        out = line(f"devices {', '.join(self.names)}: {human_bytes(self.copied_bytes)} copied between them")
+        if rows:
+            out += table(["copies", "cause", "count", "bytes"], rows)
+            out += folded("the last copies", "\n".join(copy["text"] for copy in copies[-ROWS_MAX:]))
+        return out
 
 
 Lease = _core.Lease

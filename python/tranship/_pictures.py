@@ -10,15 +10,11 @@ import base64
 import html
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union, overload
+from typing import Any, Optional, Union, overload
 
 from . import _core
 from ._core import ArraySpec, Distribution, TransferPlan, human_bytes
 from ._errors import InvalidUse, Unsupported
-
-if TYPE_CHECKING:
-    from ._arrays import Array, Exchange
-    from ._buffers import Devices
 
 __all__ = ["Plans"]
 
@@ -82,16 +78,11 @@ def layout_html(spec: ArraySpec, rank: Optional[int] = None) -> str:
         return line(str(spec)) + _indexed_html(spec.distribution)
 
 
-def array_html(array: Array) -> str:
-    held = f"{array.dtype}, {list(array._local.shape)} cells of {list(array.shape)} here"
-    return layout_html(array.spec, array._rank) + line(f"{array!r}: {held}")
-
-
 def plan_html(plan: TransferPlan) -> str:
     summary = json.loads(plan.to_json())
     rows = [
         [f"rank {peer['rank']}"]
-        + [f(peer[side][what]) for side in ("received", "sent") for what, f in (("bytes", human_bytes), ("cells", _grouped))]
+        + [f(peer[side][what]) for side in ("received", "sent") for what, f in (("bytes", human_bytes), ("cells", grouped))]
         for peer in sorted(summary["peers"], key=lambda peer: -(peer["received"]["bytes"] + peer["sent"]["bytes"]))
     ]
     out = image(_core.plan_svg(plan), f"what rank {plan.rank} receives and sends")
@@ -100,30 +91,8 @@ def plan_html(plan: TransferPlan) -> str:
     return out
 
 
-def _grouped(count: int) -> str:
+def grouped(count: int) -> str:
     return f"{count:,}"
-
-
-def exchange_html(exchange: Exchange) -> str:
-    return plan_html(exchange.plan) + folded(f"schedule: {exchange.schedule}", exchange.explain())
-
-
-def devices_html(devices: Devices) -> str:
-    sums: dict[tuple[str, str, str], list[int]] = {}
-    copies = devices.copies
-    for copy in copies:
-        entry = sums.setdefault((copy["source"], copy["target"], copy["cause"]), [0, 0])
-        entry[0] += 1
-        entry[1] += copy["bytes"]
-    rows = [
-        [f"{source} → {target}", cause, _grouped(count), human_bytes(size)]
-        for (source, target, cause), (count, size) in sorted(sums.items(), key=lambda item: -item[1][1])
-    ]
-    out = line(f"devices {', '.join(devices.names)}: {human_bytes(devices.copied_bytes)} copied between them")
-    if rows:
-        out += table(["copies", "cause", "count", "bytes"], rows)
-        out += folded("the last copies", "\n".join(copy["text"] for copy in copies[-ROWS_MAX:]))
-    return out
 
 
 def load_plan(text: str) -> TransferPlan:

@@ -10,20 +10,26 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
+from typing import Any, Optional, Protocol, TypeVar, Union
 
 from . import _core
 from ._errors import InvalidUse
+from ._ground import current
+from ._core import Devices as CoreDevices
 from ._core import human_bytes
 from ._pictures import line, table
-
-if TYPE_CHECKING:
-    from ._buffers import Devices
 
 __all__ = ["Trace", "tracing"]
 
 Event = dict[str, Any]
 T = TypeVar("T")
+
+
+class Devices(Protocol):
+    """What this module needs of :class:`tranship.Devices`."""
+
+    @property
+    def _core(self) -> CoreDevices: ...
 
 
 def _launch_id() -> Optional[str]:
@@ -101,9 +107,7 @@ class Trace:
         return events
 
     def _keep(self, devices: Devices) -> None:
-        from ._worlds import _current  # worlds trace their processes
-
-        world = _current.get()
+        world = current.get()
         try:
             rank = None if world is None else world._core.launched_rank
         except InvalidUse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextvars
 import math
 import operator
 import os
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._errors import InvalidUse, NoMemory
+from ._ground import current
 from ._tracing import in_children
 
 __all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
@@ -27,9 +27,6 @@ __all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
 T = TypeVar("T")
 Shape = Union[SupportsIndex, Sequence[SupportsIndex]]
 Order = Literal["C", "F"]
-
-_current: contextvars.ContextVar[Optional["World"]] = contextvars.ContextVar("tranship_world", default=None)
-
 
 class World:
     """One rank's view of all ranks that run together.
@@ -202,7 +199,7 @@ def _check_timeout(seconds: Optional[float]) -> None:
 
 def current_world() -> World:
     """The world of the rank that calls: inside of :func:`launch`, or from :func:`join` until it leaves."""
-    world = _current.get()
+    world: Optional[World] = current.get()
     if world is None:
         raise InvalidUse("this is no rank: a world is what launch() gives to its function, or what join() returns")
     return world
@@ -218,8 +215,8 @@ class _Part(NamedTuple):
     def leave(self, exception: Optional[BaseException]) -> None:
         global _joined
         _joined = None
-        if _current.get() is self.world:
-            _current.set(None)
+        if current.get() is self.world:
+            current.set(None)
         _core.leave(self.world._core, exception)
 
 
@@ -254,8 +251,8 @@ def _leave_at_exit() -> None:
 
 def _forget_in_child() -> None:
     global _joined
-    if _joined is not None and _current.get() is _joined.world:
-        _current.set(None)
+    if _joined is not None and current.get() is _joined.world:
+        current.set(None)
     _joined = None
 
 
@@ -347,7 +344,7 @@ def _join(
     id: Optional[bytes], rank: Optional[int], size: Optional[int], timeout: Optional[float], heap_bytes: Optional[int]
 ) -> World:
     global _joined
-    already = _current.get() or (_joined.world if _joined is not None else None)
+    already = current.get() or (_joined.world if _joined is not None else None)
     if already is not None:
         raise InvalidUse(f"this process is rank {already.rank} of a world of {already.size}, and has not left it")
     _check_timeout(timeout)
@@ -360,18 +357,18 @@ def _join(
     uncaught_before = _last_uncaught()
     world = World(_core.join(id, rank, size, timeout, heap_bytes))
     _joined = _Part(world, threading.current_thread(), uncaught_before)
-    _current.set(world)
+    current.set(world)
     return world
 
 
 def _as_rank(f: Callable[[World], T], keep: Callable[[int, T], None]) -> Callable[[_core.World], None]:
     def body(core: _core.World) -> None:
         world = World(core)
-        token = _current.set(world)
+        token = current.set(world)
         try:
             keep(world.rank, f(world))
         finally:
-            _current.reset(token)
+            current.reset(token)
 
     return body
 

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import check_circles
 import check_header
 import check_includes
 import check_manual
@@ -241,6 +242,41 @@ class Signposts(Folder):
         self.assertEqual(check_signposts.check(self.root), [])
         self.write("ARCHITECTURE.md", "x" * (check_signposts.ARCHITECTURE_BYTES_MAX + 1))
         self.assertIn("16385 bytes", "".join(check_signposts.check(self.root)))
+
+
+class Circles(Folder):
+    def test_imports_wherever_they_stand(self):
+        self.write("python/tranship/__init__.py", "from ._a import *\nfrom . import _core, _b\n")
+        self.write("python/tranship/_b.py", "from . import _core\n")
+        self.write("python/tranship/face/__init__.py", "from .x import f\n")
+        self.write("python/tranship/face/x.py", "from ... import nothing\nfrom .._b import g\nimport tranship._b\n")
+        for text, names in [
+            ("from . import _core\nimport os", []),
+            ("from ._b import g", []),
+            ("from . import version", ["tranship", "tranship._a"]),
+            ("def f():\n    from . import version", ["tranship", "tranship._a"]),
+            ("if TYPE_CHECKING:\n    import tranship", ["tranship", "tranship._a"]),
+        ]:
+            with self.subTest(text):
+                self.write("python/tranship/_a.py", text)
+                found = check_circles.check(self.root)
+                self.assertEqual([line.split(": ")[1].split(" ")[0] for line in found], names, found)
+
+    def test_longer_circles_and_their_lines(self):
+        self.write("python/tranship/__init__.py", "")
+        self.write("python/tranship/a.py", "import os\nfrom . import b\n")
+        self.write("python/tranship/b.py", "from tranship.face import c\n")
+        self.write("python/tranship/d.py", "from . import a\n")
+        self.write("python/tranship/face/__init__.py", "")
+        self.write("python/tranship/face/c.py", "def f():\n    from ..a import x\n")
+        self.assertEqual(
+            check_circles.check(self.root),
+            [
+                "python/tranship/a.py:2: tranship.a imports tranship.b, which needs tranship.a",
+                "python/tranship/b.py:1: tranship.b imports tranship.face.c, which needs tranship.b",
+                "python/tranship/face/c.py:2: tranship.face.c imports tranship.a, which needs tranship.face.c",
+            ],
+        )
 
 
 class Words(unittest.TestCase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tranship.mscclpp._language import programs
+from tranship.mscclpp._language.current import open_program, raised_as_language
 from tranship.mscclpp._language.types import BufferType, Chunk, LanguageError, whole
 
 __all__ = ["BaseBuffer", "Buffer", "ThreadBlockGroup"]
@@ -60,8 +60,8 @@ class Buffer(BaseBuffer):
     """
 
     def __init__(self, rank: int, size: int) -> None:
-        self._program = programs.get_program()
-        with programs.raised_as_language():
+        self._program = open_program()
+        with raised_as_language():
             offset = self._program._writer.scratch(rank, size)
         super().__init__(rank, BufferType.scratch, offset, size)
 

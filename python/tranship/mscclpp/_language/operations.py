@@ -7,7 +7,8 @@ from typing import Generic, Optional, TypeVar
 
 from tranship import _core
 from tranship.mscclpp._language.buffers import BaseBuffer, ThreadBlockGroup
-from tranship.mscclpp._language.programs import get_program, raised_as_language
+from tranship.mscclpp._language.current import raised_as_language
+from tranship.mscclpp._language.programs import get_program
 from tranship.mscclpp._language.types import (
     BufferType,
     ChannelType,

@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from tranship import _core
-from tranship._errors import InvalidUse, Overflow
 from tranship._programs import Program
+from tranship.mscclpp._language import current
+from tranship.mscclpp._language.collectives import Collective
+from tranship.mscclpp._language.current import raised_as_language
 from tranship.mscclpp._language.types import BufferType, LanguageError, ProtocolError, ReplicationPolicy
 
-if TYPE_CHECKING:
-    from tranship.mscclpp._language.collectives import Collective
-
 __all__ = ["JSON", "AlgoSpec", "CollectiveProgram", "LoopIterationContext", "get_program", "set_program"]
-
-# Ranks may be threads, and each of them writes a program.
-_current: contextvars.ContextVar[Optional[CollectiveProgram]] = contextvars.ContextVar("program", default=None)
 
 
 def set_program(program: Optional[CollectiveProgram]) -> None:
     """Makes a program the one that operations of this thread are added to."""
-    _current.set(program)
+    current.program.set(program)
 
 
 def get_program() -> CollectiveProgram:
     """The program that operations of this thread are added to."""
-    program = _current.get()
-    if program is None:
-        raise LanguageError("there is no program: operations belong into `with CollectiveProgram(...)`")
+    program: CollectiveProgram = current.open_program()
     return program
-
-
-@contextlib.contextmanager
-def raised_as_language() -> Iterator[None]:
-    """What the library refuses, in the types that MSCCL++ raises."""
-    try:
-        yield
-    except (InvalidUse, Overflow) as error:
-        if isinstance(error, LanguageError):
-            raise
-        raise LanguageError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -176,7 +156,7 @@ class CollectiveProgram:
         )
 
     def __enter__(self) -> CollectiveProgram:
-        self._around = _current.get()
+        self._around = current.program.get()
         set_program(self)
         return self
 

@@ -9,7 +9,7 @@ import numpy as np
 from ... import _core
 from ..._errors import InvalidUse
 from ._memory import _shown
-from ._runtime import runtime
+from ._ground import runtime
 from ._transfers import whole
 from ._types import NvshmemStreamsType
 

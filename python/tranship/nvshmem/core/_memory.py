@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..._errors import InvalidUse, Mismatch
 from ..._symmetric import symmetric
 from ..._views import refuse_mask
-from ._runtime import Runtime, runtime
+from ._ground import Runtime, runtime
 from ._types import BufferTypes
 
 __all__ = [

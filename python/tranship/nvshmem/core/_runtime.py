@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from typing import Any, Optional
 
 import numpy as np
 
-from ... import _core, _worlds
+from ... import _worlds
 from ..._errors import InvalidUse, Unsupported
+from ..._ground import current
+from ._ground import Runtime, runtimes, of_this_thread, runtime, threads
 from ._types import InitStatus, Version
 
 __all__ = [
@@ -25,68 +25,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("nvshmem")
-
-
-class Runtime:
-    """One rank between init() and finalize()."""
-
-    def __init__(self, world: _worlds.World, is_joined: bool) -> None:
-        self.world = world
-        self.is_joined = is_joined  # by init(), and to be left by finalize()
-        self.shmem = _core.begin_shmem(world._core)
-        self.rank, self.size = world.rank, world.size
-        # Threads of a kernel take turns in what they ask of their rank.
-        self.lock = threading.RLock()
-        self.team_names: dict[str, int] = {}
-        self.allocations: dict[int, Any] = {}  # by address
-        self.allocated = 0  # how many there have ever been: the same on all ranks
-
-
-class _Threads(threading.local):
-    runtime: Optional[Runtime] = None
-
-
-_threads = _Threads()
-_all: list[Runtime] = []  # of this process
-
-
-def _forget_in_child() -> None:
-    """Children that a rank forks are no ranks."""
-    _threads.runtime = None
-    _all.clear()
-
-
-os.register_at_fork(after_in_child=_forget_in_child)
-
-
-def _of_this_thread() -> Optional[Runtime]:
-    """The rank of the calling thread, unless its world has ended without finalize()."""
-    here = _threads.runtime
-    if here is not None and here.shmem.is_over:
-        _threads.runtime = here = None
-        _all[:] = [one for one in _all if not one.shmem.is_over]
-    return here
-
-
-def runtime_if_any() -> Optional[Runtime]:
-    """The rank of the calling thread; of a thread of a simulated kernel, that of its process."""
-    here = _of_this_thread()
-    if here is None and len(_all) == 1 and hasattr(threading.current_thread(), "_manager"):
-        return _all[0]
-    return here
-
-
-def runtime() -> Runtime:
-    """The same; raises where there is none."""
-    here = runtime_if_any()
-    if here is not None:
-        return here
-    if _all:
-        raise InvalidUse(
-            f"{len(_all)} ranks of this process have called init(), and this thread is none of them: each is used by its "
-            "own thread, and kernels need ranks that are processes"
-        )
-    raise InvalidUse("call init() first")
 
 
 class UniqueID:
@@ -150,12 +88,12 @@ def init(
     Unsupported
         For a communicator of several machines.
     """
-    before = _of_this_thread()
+    before = of_this_thread()
     if before is not None and mpi_comm is None:
         raise InvalidUse(f"init() was called before (rank {before.rank} of {before.size})")
-    _all[:] = [one for one in _all if not one.shmem.is_over]
+    runtimes[:] = [one for one in runtimes if not one.shmem.is_over]
     method = initializer_method or init_method or ("uid" if uid is not None else "mpi" if mpi_comm is not None else "")
-    current = _worlds._current.get()
+    around = current.get()
     is_joined = True
     if method in ("mpi", "emulated_mpi"):
         if mpi_comm is None:
@@ -181,15 +119,15 @@ def init(
         world = _worlds.join(bytes(uid), rank, nranks, timeout=timeout, heap_bytes=heap_bytes)
     elif method:
         raise InvalidUse(f"initializer_method={method!r}: needs 'uid', 'mpi' or 'emulated_mpi'")
-    elif current is not None:
+    elif around is not None:
         if timeout is not None or heap_bytes is not None:
-            raise InvalidUse(f"timeout={timeout}, heap_bytes={heap_bytes}: launch() has said them (rank {current.rank})")
-        world, is_joined = current, False
+            raise InvalidUse(f"timeout={timeout}, heap_bytes={heap_bytes}: launch() has said them (rank {around.rank})")
+        world, is_joined = around, False
     else:
         world = _worlds.join(timeout=timeout, heap_bytes=heap_bytes)
     started = Runtime(world, is_joined)
-    _threads.runtime = started
-    _all.append(started)
+    threads.runtime = started
+    runtimes.append(started)
     _adapt_simulator()
 
 
@@ -201,7 +139,7 @@ def finalize(dev: Any = None, stream: Any = None) -> None:
     InvalidUse
         When init() was not called.
     """
-    here = _of_this_thread()
+    here = of_this_thread()
     if here is None:
         raise InvalidUse("finalize() without init()")
     leaked = [record for record in here.allocations.values() if record.is_owned]
@@ -217,15 +155,15 @@ def finalize(dev: Any = None, stream: Any = None) -> None:
     finally:
         here.allocations.clear()
         here.shmem.leave()
-        _threads.runtime = None
-        _all.remove(here)
+        threads.runtime = None
+        runtimes.remove(here)
         if here.is_joined:
             here.world.leave()
 
 
 def init_status() -> InitStatus:
     """Whether this rank is between init() and finalize()."""
-    is_on = _of_this_thread() is not None
+    is_on = of_this_thread() is not None
     return InitStatus.STATUS_IS_INITIALIZED if is_on else InitStatus.STATUS_NOT_INITIALIZED
 
 

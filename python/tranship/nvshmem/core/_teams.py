@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Optional, Union
 
 from ..._errors import InvalidUse, Unsupported
-from ._runtime import runtime
+from ._ground import runtime
 from ._transfers import whole
 from ._types import TeamConfig, Teams
 

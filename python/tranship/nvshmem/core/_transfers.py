@@ -10,7 +10,7 @@ import numpy as np
 from ..._errors import InvalidUse
 from ..._views import refuse_mask
 from ._memory import _shown
-from ._runtime import runtime
+from ._ground import runtime
 from ._types import NvshmemStreamsType, SignalOp
 
 __all__ = [

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._errors import Error, InvalidUse
+from ._ground import runtime_if_any
 
 __all__ = [
     "BufferTypes",
@@ -73,8 +74,6 @@ class TeamRegistry(Mapping[str, int]):
 
     @property
     def _own(self) -> dict[str, int]:
-        from ._runtime import runtime_if_any
-
         here = runtime_if_any()
         return {} if here is None else here.team_names
 

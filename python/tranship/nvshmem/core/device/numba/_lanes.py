@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....._errors import InvalidUse, TimeoutError
-from ..._runtime import Runtime, runtime
+from ..._ground import Runtime, runtime
 
 T = TypeVar("T")
 

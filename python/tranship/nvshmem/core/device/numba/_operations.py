@@ -10,7 +10,7 @@ import numpy as np
 
 from ....._errors import InvalidUse
 from ... import _collectives, _memory, _transfers
-from ..._runtime import Runtime, runtime
+from ..._ground import Runtime, runtime
 from ..._transfers import value_of, whole
 from ._lanes import on_rank, plain, together, wait_on_rank
 from ._values import as_element
