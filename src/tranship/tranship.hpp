@@ -1,4 +1,6 @@
-// All of tranship's public interface.
+// The usual start: arrays, exchanges, pipes, buffers, one-sided transfers, collectives, and ranks that are launched,
+// joined or simulated. Layouts as text, plans, programs, kernels, files and the interfaces of other systems have
+// headers of their own, which cmake/public_headers.txt lists.
 #pragma once
 
 #include <tranship/array/array.hpp>
@@ -20,3 +22,4 @@
 #include <tranship/layout/tiling.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/plan/transfer_plan.hpp>
+#include <tranship/run/exchange.hpp>

@@ -1,4 +1,4 @@
-// check_halo: whether halos on a tiling of one's own come from where they should.
+// Detail: check_halo: whether halos on a tiling of one's own come from where they should.
 #pragma once
 
 #include <string>

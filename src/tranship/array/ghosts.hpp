@@ -1,4 +1,4 @@
-// Ghosts: the ghosts of several arrays, exchanged together, while the caller goes on with other cells.
+// Detail: Ghosts: the ghosts of several arrays, exchanged together, while the caller goes on with other cells.
 //
 //   Ghosts ghosts({u, v});
 //   ghosts.begin_broadcast();     // owners' values to stale ghosts

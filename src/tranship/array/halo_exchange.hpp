@@ -1,4 +1,4 @@
-// HaloExchange: fills the overlap of one or several arrays, in one message per pair of ranks.
+// Detail: HaloExchange: fills the overlap of one or several arrays, in one message per pair of ranks.
 #pragma once
 
 #include <concepts>

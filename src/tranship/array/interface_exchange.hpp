@@ -1,4 +1,4 @@
-// InterfaceExchange: makes staggered points agree that several parts share.
+// Detail: InterfaceExchange: makes staggered points agree that several parts share.
 #pragma once
 
 #include <vector>

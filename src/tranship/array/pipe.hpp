@@ -1,4 +1,4 @@
-// Pipe: a stream of arrays from one group of ranks to another, planned once, with several buffers on each side.
+// Detail: Pipe: a stream of arrays from one group of ranks to another, planned once, with several buffers on each side.
 //
 //   Pipe pipe(world, rows, columns, {.from = {.count = 2}, .to = {.count = 3}});
 //   if (pipe.sends()) {

@@ -1,4 +1,4 @@
-// Redistribution: describe two arrays, plan once, run as often as you like.
+// Detail: Redistribution: describe two arrays, plan once, run as often as you like.
 #pragma once
 
 #include <vector>

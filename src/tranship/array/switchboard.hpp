@@ -1,5 +1,5 @@
-// Switchboard: pipes between ranks that know their own side only, as the parts of a pipeline do that are programs of
-// their own. The two sides find each other by a name; ranks that are in neither take no part.
+// Detail: Switchboard: pipes between ranks that know their own side only, as the parts of a pipeline do that are
+// programs of their own. The two sides find each other by a name; ranks that are in neither take no part.
 //
 //   Switchboard board(world);                                     // collective, once
 //   PipeLine line = board.connect("pulses", {}, columns);         // as a receiver: who sends "pulses" comes

@@ -1,4 +1,4 @@
-// Boxes: half-open products of intervals, and the few operations on them that planning needs.
+// Detail: Boxes: half-open products of intervals, and the few operations on them that planning needs.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Element types: every NumPy number type and bfloat16. Moving data needs only the size; names matter at the edges.
+// Detail: Element types: every NumPy number type and bfloat16. Moving data needs only the size; names matter at the
+// edges.
 #pragma once
 
 #include <complex>

@@ -1,4 +1,4 @@
-// Indices and index vectors: 64-bit, at most 8 dimensions, never on the heap.
+// Detail: Indices and index vectors: 64-bit, at most 8 dimensions, never on the heap.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// StridedView: where an N-d array lies in memory. The typed edge erases to it at once.
+// Detail: StridedView: where an N-d array lies in memory. The typed edge erases to it at once.
 #pragma once
 
 #include <tranship/base/device.hpp>

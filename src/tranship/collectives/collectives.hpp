@@ -1,5 +1,5 @@
-// Collective operations on symmetric memory. All members of the team call them, in the same order and with the same
-// arguments; each brings the same places of its symmetric heap.
+// Detail: Collective operations on symmetric memory. All members of the team call them, in the same order and with the
+// same arguments; each brings the same places of its symmetric heap.
 //
 //   auto partial = world.allocate<double>(3), total = world.allocate<double>(3);
 //   ...

@@ -1,5 +1,5 @@
-// SubWorld: a world of the members of a team. Whatever a World serves (arrays, exchanges, symmetric memory, flags,
-// teams) then takes part of its members only; the other ranks need not know.
+// Detail: SubWorld: a world of the members of a team. Whatever a World serves (arrays, exchanges, symmetric memory,
+// flags, teams) then takes part of its members only; the other ranks need not know.
 //
 //   std::optional<Team> half = world.team().split_strided({.first = 0, .stride = 2, .count = 4});
 //   if (half) {

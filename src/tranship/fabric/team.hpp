@@ -1,5 +1,5 @@
-// Team: some ranks of a world that meet by themselves. Calls marked collective must be made by all members, in the same
-// order; when they are not, all of them throw `mismatch`, which names both calls.
+// Detail: Team: some ranks of a world that meet by themselves. Calls marked collective must be made by all members, in
+// the same order; when they are not, all of them throw `mismatch`, which names both calls.
 #pragma once
 
 #include <cstddef>

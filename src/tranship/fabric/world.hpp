@@ -1,4 +1,5 @@
-// World: one rank's view of all ranks that run together: who am I, how many are we, whom can I reach, wait for me.
+// Detail: World: one rank's view of all ranks that run together: who am I, how many are we, whom can I reach, wait for
+// me.
 //
 // Every wait has a deadline; none hangs silently. A wait fails with `timeout` (the message says who waits on what,
 // since when, and what all others are doing), or with `peer_lost` as soon as a rank has failed, or has returned without

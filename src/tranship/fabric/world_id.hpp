@@ -1,4 +1,5 @@
-// WorldId: the name of a world to be, under which processes that were started apart find each other (RankScope::join).
+// Detail: WorldId: the name of a world to be, under which processes that were started apart find each other
+// (RankScope::join).
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Collective calls of kernels, by one lane, a warp or a block of each member of a team, as NVSHMEM has them:
+// Detail: Collective calls of kernels, by one lane, a warp or a block of each member of a team, as NVSHMEM has them:
 //
 //   sum over the team:   reduce(lane.block(), heap, team, target, source, Reduction::sum);
 //

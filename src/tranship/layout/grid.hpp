@@ -1,4 +1,5 @@
-// Grid: which rank holds which part. A value: extents per array dimension, replicas, a numbering, and a set of ranks.
+// Detail: Grid: which rank holds which part. A value: extents per array dimension, replicas, a numbering, and a set of
+// ranks.
 //
 // Every part has coordinates, one per array dimension, and a replica number. The numbering (row-major by default, any
 // order of the axes on request) turns them into an ordinal; the rank set turns ordinals into ranks of the world.

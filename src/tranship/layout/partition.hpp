@@ -1,4 +1,5 @@
-// How one dimension is cut among the coordinates of one grid axis, and what each part stores beyond its own cells.
+// Detail: How one dimension is cut among the coordinates of one grid axis, and what each part stores beyond its own
+// cells.
 //
 // A Partition says the rule; an AxisParts is the rule applied to an extent and a number of parts. It answers in
 // families: all slices of a part that look alike are one SliceFamily, so nothing here grows with the extent.

@@ -1,6 +1,6 @@
-// Tilings: surfaces made of boxes of cells (tiles) joined by edges. An edge is an index map: coordinates of one tile,
-// continued beyond its side, become coordinates of the tile on the other side. Rotations, mirrored edges, folds and the
-// signs of vector components all follow from that map; no topology is a special case.
+// Detail: Tilings: surfaces made of boxes of cells (tiles) joined by edges. An edge is an index map: coordinates of one
+// tile, continued beyond its side, become coordinates of the tile on the other side. Rotations, mirrored edges, folds
+// and the signs of vector components all follow from that map; no topology is a special case.
 //
 // Invariant: every joined side has a mate, and the maps of the two are inverse to each other.
 #pragma once

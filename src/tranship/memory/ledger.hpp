@@ -1,4 +1,4 @@
-// Ledger: what every transfer between memories moved, by which way, how long it took, and why.
+// Detail: Ledger: what every transfer between memories moved, by which way, how long it took, and why.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// TransferPlan: what one rank must receive, send and fill in. It says what moves, never how: run/ decides that.
+// Detail: TransferPlan: what one rank must receive, send and fill in. It says what moves, never how: run/ decides that.
 //
 // A plan is a list of groups. A group is a product: per dimension a table of (peer coordinate, runs); every combination
 // of entries is one transfer, whose cells are the product of the runs. Only the tables (a sum) are stored, never the

@@ -1,6 +1,7 @@
-// A program: what every thread block of every rank does, step by step, to carry out one collective operation. Thread
-// blocks run at the same time; what they do to memory that others use too is ordered by signals, semaphores, barriers
-// and packets only. The language is that of MSCCL++ (execution plans, plan_file.hpp); steps.def lists the steps.
+// Detail: A program: what every thread block of every rank does, step by step, to carry out one collective operation.
+// Thread blocks run at the same time; what they do to memory that others use too is ordered by signals, semaphores,
+// barriers and packets only. The language is that of MSCCL++ (execution plans, plan_file.hpp); steps.def lists the
+// steps.
 //
 // Buffers are cut into chunks. How many bytes a chunk has is known when a program runs, so a program serves messages of
 // every size.

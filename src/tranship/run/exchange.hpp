@@ -1,4 +1,5 @@
-// Exchange: runs a plan, as often as its user likes. It decides how what a TransferPlan moves is moved: its schedule.
+// Detail: Exchange: runs a plan, as often as its user likes. It decides how what a TransferPlan moves is moved: its
+// schedule.
 //
 // No schedule changes a result: every cell of a target gets the same bytes, sums in the same order. Reuse allocates
 // nothing.

@@ -3,8 +3,8 @@
 
 #include <all_headers.hpp>
 
-#include <tranship/base/box.hpp>
 #include <tranship/base/error.hpp>
+#include <tranship/layout/distribution.hpp>
 
 int main() {
   const auto box = tranship::Box::of_extents({2, 3});

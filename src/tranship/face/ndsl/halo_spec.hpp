@@ -1,4 +1,5 @@
-// Halo specs as NDSL has them: how a quantity lies in memory, and which boxes of it one exchange sends and receives.
+// Detail: Halo specs as NDSL has them: how a quantity lies in memory, and which boxes of it one exchange sends and
+// receives.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Devices: all devices of a process with their memories, pools and streams. Buffers belong to one of these.
+// Detail: Devices: all devices of a process with their memories, pools and streams. Buffers belong to one of these.
 #pragma once
 
 #include <atomic>
