@@ -98,6 +98,14 @@ void check_all(World& world, Team& team, std::initializer_list<Reduction> reduct
       for (Index i = 0; i < count; ++i)
         require_element<T>("all_reduce in place", source, i, combined_of_all<T>(reduction, team, i));
 
+      for (const int root : {0, team.size() - 1}) {
+        bring<T>(world, team, source);
+        reduce(team, reduced, source, reduction, root);
+        world.context().reads(Symmetric<T>(reduced));
+        for (Index i = 0; i < count && team.rank() == root; ++i)
+          require_element<T>("reduce", reduced, i, combined_of_all<T>(reduction, team, i));
+      }
+
       bring<T>(world, team, parts);
       reduce_scatter(team, scattered, parts, reduction);
       const auto own = [&](Index i) { return combined_of_all<T>(reduction, team, team.rank() * count + i); };

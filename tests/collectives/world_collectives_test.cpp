@@ -8,6 +8,7 @@
 #include <tranship/base/random.hpp>
 #include <tranship/collectives/world_collectives.hpp>
 #include <tranship/program/algorithms.hpp>
+#include <tranship/run/program_verdict.hpp>
 
 #include "support/ranks.hpp"
 
@@ -86,6 +87,11 @@ TEST_P(WorldCollectivesOn, every_algorithm_is_right) {
       for (const Index part : {Index(0), Index(1), Index(13), long_part})
         expect_right(together, world, algorithm.collective, part, world.size() - 1, false);
     }
+    for (const std::string_view collective : names) {
+      together.use(std::string(collective) + "/direct");
+      for (const Index part : {Index(0), Index(1), Index(13), long_part})
+        expect_right(together, world, collective, part, world.size() - 1, false);
+    }
   });
 }
 
@@ -150,6 +156,21 @@ TEST(WorldCollectives, measures_and_says_what_it_chose) {
   });
 }
 
+// Neither the first call of a size nor the later ones make a program there, whose size is that of all pairs of ranks.
+TEST(WorldCollectives, many_ranks_build_no_programs) {
+  constexpr int ranks = 40;
+  const Index before = programs_verified();
+  launch(ranks, [](World& world) {
+    WorldCollectives together(world);
+    for (const std::string_view collective : names) {
+      for (const Index bytes : {1, 10000, 10000000})
+        EXPECT_EQ(together.algorithm_for(collective, bytes), std::string(collective) + "/direct");
+      for (int time = 0; time < 3; ++time) expect_right(together, world, collective, 5, 3, false);
+    }
+  });
+  EXPECT_EQ(programs_verified(), before);
+}
+
 TEST(WorldCollectives, keeps_as_many_programs_as_it_says) {
   launch(2, [](World& world) {
     WorldCollectives together(world);
@@ -184,7 +205,7 @@ TEST(WorldCollectives, refuses_what_does_not_fit) {
     expect_refused([&] { together.reduce_scatter(four, four); }, "needs 2 to 1");
     expect_refused([&] { together.broadcast(three, three, 2); }, "root 2 of 2");
     expect_refused([&] { together.use("allreduce/star"); }, "allreduce/ring");
-    expect_refused([&] { together.use("reduce/direct"); }, "reduce/tree");
+    expect_refused([&] { together.use("reduce/star"); }, "reduce/tree");
     expect_refused([&] { together.use("allreduce/ring", -1); }, "-1 bytes");
     expect_refused([&] { (void)together.algorithm_for("gossip", 1); }, "gossip");
   });

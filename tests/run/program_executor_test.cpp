@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +20,7 @@
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
+#include <tranship/run/channel_ends.hpp>
 #include <tranship/run/program_executor.hpp>
 #include <tranship/run/program_trial.hpp>
 #include <tranship/run/program_verdict.hpp>
@@ -327,6 +331,38 @@ TEST(ProgramExecutor, RefusesReductionsThatDiffer) {
     });
   });
   require_says(error, ErrorCode::mismatch, {"another program, reduction, or number or type of elements"});
+}
+
+// The numbers that all ranks give to the counters of signals: each counter has one channel, and none lies beyond the
+// end. A rank reads every end of a channel once to know them, however many ranks there are.
+TEST(ProgramExecutor, NumbersTheEndsOfChannelsInOnePass) {
+  for (const char* const name : {"allreduce/all_pairs", "allreduce/ring", "allreduce/hierarchical", "broadcast/tree"})
+    for (const Rank ranks : {1, 2, 6, 32}) {
+      Program program = make_program(name, {.ranks = ranks});
+      if (ranks > 1) program.ranks[0].peers[0].insert(program.ranks[0].peers[0].begin(), 3, 1);  // several, and one way
+      const ChannelEnds ends(program);
+      Index all = 0;
+      std::set<std::tuple<Rank, std::size_t>> used;
+      std::map<std::tuple<Rank, int, Rank>, Index> longest;
+      for (Rank rank = 0; rank < ranks; ++rank)
+        for (int kind = 0; kind < 2; ++kind) {
+          std::map<Rank, Index> seen;
+          for (const Rank peer : program.ranks[std::size_t(rank)].peers[kind]) {
+            ++all;
+            const Index count = ++seen[peer];
+            for (const auto& key : {std::tuple(rank, kind, peer), std::tuple(peer, kind, rank)})
+              longest[key] = std::max(longest[key], count);
+          }
+        }
+      for (const auto& [key, count] : longest)
+        for (Index k = 0; k < count; ++k) {
+          const auto& [at, kind, from] = key;
+          const std::size_t counter = ends.counter(at, kind, from, k);
+          EXPECT_LT(counter, ends.counters_max());
+          EXPECT_TRUE(used.emplace(at, counter).second) << name << ": counter " << counter << " of rank " << at;
+        }
+      EXPECT_EQ(ends.ends_read(), all);
+    }
 }
 
 TEST(ProgramExecutor, ProvesAProgramOnceInAProcess) {

@@ -47,6 +47,10 @@ struct SymmetricSpan {
 /// them: each element of a source is read once.
 void all_reduce(Team& team, const SymmetricSpan& target, const SymmetricSpan& source, Reduction reduction,
                 CallSite where = CallSite::here());
+/// Collective. Element i of the `target` of member `root` becomes the combination of element i of every member's
+/// `source`. The targets of the others hold some of these elements afterwards. The two may be the same.
+void reduce(Team& team, const SymmetricSpan& target, const SymmetricSpan& source, Reduction reduction, int root,
+            CallSite where = CallSite::here());
 /// Collective. `source` has as many elements for each member as `target` has: member m gets the combination of the m-th
 /// part of all sources. The target may be the member's own part of the source.
 void reduce_scatter(Team& team, const SymmetricSpan& target, const SymmetricSpan& source, Reduction reduction,

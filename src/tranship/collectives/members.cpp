@@ -96,6 +96,12 @@ void MemberCall::require_reduction(Reduction reduction) const {
                 name_of(reduction), team_.world().rank(), short_name(where_));
 }
 
+void MemberCall::require_root(const Team& team, int root, CallSite where) {
+  if (root < 0 || root >= team.size())
+    throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {}, {})", root, team.size(),
+                team.world().rank(), short_name(where));
+}
+
 void MemberCall::meet() {
   team_.meet(call_, where_);
 }

@@ -38,6 +38,7 @@ class MemberCall {
     check_apart(true, at_target, at_source);
   }
   void require_reduction(Reduction reduction) const;
+  static void require_root(const Team& team, int root, CallSite where);
 
   /// Collective: waits for all members, who must have made the same call. What they stored before is seen.
   void meet();

@@ -86,7 +86,7 @@ class WorldCollectives::State {
     const std::string& algorithm = rule_for(task.kind, message_bytes(task)).algorithm;
     Ready& ready = ready_for(task, algorithm);
     // What is done once is not worth a program of its own.
-    const bool is_first = ready.calls++ == 0 && !is_said_[static_cast<std::size_t>(task.kind)] && has_direct(task.kind);
+    const bool is_first = ready.calls++ == 0 && !is_said_[static_cast<std::size_t>(task.kind)];
     if (is_direct(algorithm) || is_first) return run_directly(task, target, source, where);
     if (!ready.executor) ready.executor = make(task, algorithm, where);
     last_ = {.task = task, .ready = &ready};
@@ -139,6 +139,11 @@ class WorldCollectives::State {
   };
   using Key = std::pair<Task, std::string>;
 
+  /// Programs in which each rank talks to all others have as many channels as there are pairs of ranks. Where memory is
+  /// shared and there are more ranks than these, a call is not worth the time that it takes to prove and build one: 20
+  /// ms for 32 ranks on two cores, and four times as long for twice as many.
+  static constexpr Index program_ranks_max = 32;
+
   bool reaches_all() const { return world_.context().completes_at_once(); }
 
   /// From measurements with two and eight ranks on one machine of two cores (`./do bench programs`). They order the
@@ -147,6 +152,10 @@ class WorldCollectives::State {
     const std::string all = std::string(name_of(kind)) + "/";
     const bool is_rooted = kind == Kind::broadcast || kind == Kind::reduce;
     std::vector<Rule> out;
+    if (reaches_all() && parts() > program_ranks_max) {
+      out.push_back({any_size, all + std::string(direct), "many ranks: a program would have a channel for each pair"});
+      return out;
+    }
     // Of a part, which is what one rank has for another.
     const Index parts_of_message = kind == Kind::all_reduce || is_rooted ? 1 : parts();
     const Index packets_bytes = 512 * parts_of_message, copies_bytes = Index(16384) * parts_of_message;
@@ -197,16 +206,15 @@ class WorldCollectives::State {
     const std::string_view collective = collective_of(algorithm);
     for (int kind = 0; kind < kinds; ++kind) {
       if (collective != kind_names[kind]) continue;
-      if (is_direct(algorithm) ? has_direct(static_cast<Kind>(kind))
-                               : std::any_of(algorithms().begin(), algorithms().end(),
-                                             [&](const Algorithm& one) { return one.name == algorithm; }))
+      if (algorithm.substr(collective.size()) == "/direct" ||
+          std::any_of(algorithms().begin(), algorithms().end(),
+                      [&](const Algorithm& one) { return one.name == algorithm; }))
         return static_cast<Kind>(kind);
     }
     std::string names;
     for (const Algorithm& one : algorithms()) names.append(names.empty() ? "" : ", ").append(one.name);
     throw_error(ErrorCode::invalid_use,
-                "there is no algorithm \"{}\"; there are {}, and \"direct\" for each collective but reduce", algorithm,
-                names);
+                "there is no algorithm \"{}\"; there are {}, and \"direct\" for each collective", algorithm, names);
   }
 
   // --- Measurements ---
@@ -239,7 +247,7 @@ class WorldCollectives::State {
   std::vector<std::string> candidates(Kind kind, Index bytes) const {
     constexpr Index packets_bytes_max = 262144;  // twice the bytes are never worth it beyond
     std::vector<std::string> out;
-    if (has_direct(kind)) out.push_back(std::string(name_of(kind)) + "/direct");
+    out.push_back(std::string(name_of(kind)) + "/direct");
     for (const Algorithm& one : algorithms())
       if (one.collective == name_of(kind) && !one.has_nodes && (!one.has_packets || bytes <= packets_bytes_max))
         out.emplace_back(one.name);
@@ -273,7 +281,6 @@ class WorldCollectives::State {
         task.kind == Kind::all_reduce || task.kind == Kind::reduce_scatter || task.kind == Kind::reduce;
     return !reduces || can_reduce(task.reduction, task.type);
   }
-  static bool has_direct(Kind kind) { return kind != Kind::reduce; }
   Index message_bytes(const Task& task) const {
     const Index bytes = task.elements * size_bytes(task.type);
     return task.kind == Kind::all_gather ? bytes * parts() : bytes;
@@ -356,8 +363,10 @@ class WorldCollectives::State {
         tranship::broadcast(world_.team(), out, in, task.root, where);
         break;
       case Kind::reduce:
+        tranship::reduce(world_.team(), out, in, task.reduction, task.root, where);
         break;
     }
+    if (task.kind == Kind::reduce && world_.rank() != task.root) return;
     world_.context().reads(to, where);
     std::memcpy(target.data, to.local(), static_cast<std::size_t>(target_bytes));
   }

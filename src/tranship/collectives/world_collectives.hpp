@@ -1,6 +1,6 @@
 // Collective operations on the memory of the program's own, for all ranks of a world, behind one selector: short
-// messages go as packets, long ones by the programs that suit the ranks (program/algorithms.hpp), and what is done only
-// once goes directly.
+// messages go as packets, long ones by the programs that suit the ranks (program/algorithms.hpp). What is done only
+// once goes directly (collectives.hpp), and so does everything in worlds of more than 32 ranks that share memory.
 //
 //   WorldCollectives together(world);
 //   together.all_reduce(total, partial);  // vectors of double

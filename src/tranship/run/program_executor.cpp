@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include <tranship/kernels/host/reduce.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/step_shape.hpp>
+#include <tranship/run/channel_ends.hpp>
 #include <tranship/run/program_machine.hpp>
 #include <tranship/run/program_verdict.hpp>
 
@@ -36,24 +35,6 @@ struct Segments {
   /// The memory holds them as the caller does.
   bool are_joined() const { return count <= 1; }
 };
-
-/// The signals that a rank receives, in an order that all know: (kind, from whom, the how-many-eth channel).
-using Inbound = std::map<std::tuple<int, Rank, Index>, std::size_t>;
-
-Inbound inbound_of(const Program& program, Rank rank) {
-  Inbound out;
-  const auto add = [&](int kind, Rank from, Index number) { out.try_emplace({kind, from, number}, out.size()); };
-  for (int kind = 0; kind < 2; ++kind) {
-    std::map<Rank, Index> seen;
-    for (const Rank peer : program.ranks[static_cast<std::size_t>(rank)].peers[kind]) add(kind, peer, seen[peer]++);
-    for (Rank peer = 0; peer < static_cast<Rank>(program.ranks.size()); ++peer) {
-      Index number = 0;
-      for (const Rank to : program.ranks[static_cast<std::size_t>(peer)].peers[kind])
-        if (to == rank) add(kind, peer, number++);
-    }
-  }
-  return out;
-}
 
 void check_reductions(const Program& program, ElementType type) {
   for (const RankProgram& rank : program.ranks)
@@ -129,8 +110,9 @@ class ProgramExecutor::State {
       throw_error(ErrorCode::unsupported, "programs on elements of {} bytes ({})", width_, name_of(type));
     check_reductions(program, type);
     chunking_ = chunking_of(program, world_.rank(), elements, width_);
-    allocate(program, where);
-    build(program, type, where);
+    const ChannelEnds ends(program);
+    allocate(program, ends, where);
+    build(program, ends, type, where);
     place_segments(program);
   }
 
@@ -138,20 +120,17 @@ class ProgramExecutor::State {
     return program.ranks[static_cast<std::size_t>(world_.rank())];
   }
 
-  void allocate(const Program& program, CallSite where) {
+  void allocate(const Program& program, const ChannelEnds& ends, CallSite where) {
     Index bytes[memory_count] = {0, 0, 0};
-    std::size_t counters = 0;
-    for (Rank rank = 0; rank < world_.size(); ++rank) {
+    for (Rank rank = 0; rank < world_.size(); ++rank)
       for (int memory = 0; memory < memory_count; ++memory)
         bytes[memory] =
             std::max(bytes[memory], checked_multiply(memory_chunks(program, rank, memory), chunking_.chunk_bytes));
-      counters = std::max(counters, inbound_of(program, rank).size());
-    }
     scratch_bytes_ = 2 * bytes[scratch_memory];  // packets have twice the bytes
     bytes[scratch_memory] = scratch_bytes_ * (program.double_scratch ? 2 : 1);
     for (int memory = 0; memory < memory_count; ++memory)
       memories_[memory] = world_.allocate<std::byte>(bytes[memory], where);
-    counters_ = world_.allocate<std::uint64_t>(Index(counters) * words_per_line, where);
+    counters_ = world_.allocate<std::uint64_t>(Index(ends.counters_max()) * words_per_line, where);
   }
 
   /// All ranks see the hashes of all programs, so that all of them refuse.
@@ -169,30 +148,27 @@ class ProgramExecutor::State {
   static constexpr Index words_per_line = 8;
   Symmetric<std::uint64_t> counter(std::size_t id) const { return counters_.slice(Index(id) * words_per_line, 1); }
 
-  void build(const Program& program, ElementType type, CallSite where) {
+  void build(const Program& program, const ChannelEnds& ends, ElementType type, CallSite where) {
     const auto reaches = [&](Rank rank) { return context_.reaches(rank); };
     ProgramMachine::Setup setup;
     setup.program = placed(program, chunking_, {.rank = world_.rank(), .type = type, .reaches = reaches});
     for (int memory = 0; memory < memory_count; ++memory) setup.memories[memory] = memories_[memory];
     setup.second_scratch_bytes = program.double_scratch ? scratch_bytes_ : 0;
-    setup.wires = wires(program, where);
+    setup.wires = wires(program, ends, where);
     setup.semaphores = own(program).semaphores;
     machine_.emplace(world_, std::move(setup), where);
   }
 
-  std::vector<ProgramMachine::Wire> wires(const Program& program, CallSite where) const {
-    const Inbound inbound = inbound_of(program, world_.rank());
-    std::map<Rank, Inbound> of_peers;
+  std::vector<ProgramMachine::Wire> wires(const Program& program, const ChannelEnds& ends, CallSite where) const {
     std::vector<ProgramMachine::Wire> out;
+    std::vector<Index> seen(program.ranks.size());
     for (int kind = 0; kind < 2; ++kind) {
-      std::map<Rank, Index> seen;
+      std::fill(seen.begin(), seen.end(), 0);
       for (const Rank peer : own(program).peers[kind]) {
-        const Index number = seen[peer]++;
-        auto at = of_peers.find(peer);
-        if (at == of_peers.end()) at = of_peers.emplace(peer, inbound_of(program, peer)).first;
+        const Index number = seen[static_cast<std::size_t>(peer)]++;
         ProgramMachine::Wire wire{.peer = peer,
-                                  .in = counter(inbound.at({kind, peer, number})),
-                                  .out = counter(at->second.at({kind, world_.rank(), number}))};
+                                  .in = counter(ends.counter(world_.rank(), kind, peer, number)),
+                                  .out = counter(ends.counter(peer, kind, world_.rank(), number))};
         if (context_.reaches(peer)) wire.out_at = context_.peer_array(wire.out, peer, where).data();
         out.push_back(wire);
       }

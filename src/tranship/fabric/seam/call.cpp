@@ -35,6 +35,8 @@ const char* name_of(CallKind kind) noexcept {
       return "sub_world";
     case CallKind::all_reduce:
       return "all_reduce";
+    case CallKind::reduce:
+      return "reduce";
     case CallKind::reduce_scatter:
       return "reduce_scatter";
     case CallKind::gather_symmetric:
@@ -84,6 +86,9 @@ std::string to_string(const Call& call) {
     case CallKind::all_reduce:
     case CallKind::reduce_scatter:
       return text + fmt::format(" ({}){}", name_of(static_cast<Reduction>(call.detail & 0xffff)), symmetric_of(call));
+    case CallKind::reduce:
+      return text + fmt::format(" ({}) to {}{}", name_of(static_cast<Reduction>(call.detail & 7)),
+                                call.detail >> 3 & 0x1fff, symmetric_of(call));
     case CallKind::gather_symmetric:
     case CallKind::all_to_all:
       return text + symmetric_of(call);

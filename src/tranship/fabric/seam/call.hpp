@@ -23,6 +23,7 @@ enum class CallKind : std::uint8_t {
   kernel_team,
   // Of symmetric memory (collectives/).
   all_reduce,
+  reduce,
   reduce_scatter,
   gather_symmetric,
   all_to_all,
