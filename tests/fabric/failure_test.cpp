@@ -303,6 +303,39 @@ TEST_P(EveryWait, ends_at_its_deadline_and_says_all) {
     EXPECT_TRUE(says(failures.of_rank[r], ErrorCode::peer_lost, {"rank 0 failed: rank 0 waited", awaited}));
 }
 
+// Messages name ten of the other ranks, those that are awaited first, and say how many more there are.
+void expect_ten_others(const std::optional<Error>& error, const std::string& first, int more) {
+  ASSERT_TRUE(says(error, ErrorCode::timeout, {first, fmt::format("; and {} more", more)}));
+  const std::string& text = error->message();
+  int listed = 0;
+  for (std::size_t at = 0; (at = text.find(" waiting for company ", at)) != std::string::npos; ++at) ++listed;
+  EXPECT_EQ(listed, 10) << text;
+  EXPECT_LT(text.find(first), text.find("; rank 1 ")) << text;
+}
+
+TEST(Timeout, lists_ten_ranks_and_a_count) {
+  constexpr int ranks = 30;
+  const auto after_others = [&](auto&& does) {
+    return Failures(On::threads, {.ranks = ranks}, [&](World& world) {
+      const auto flags = world.allocate<std::uint64_t>(1);
+      if (world.rank() == 0) {
+        for (Rank peer = 1; peer < ranks; ++peer) see_waiting(world, peer, "company");
+        world.set_timeout_ns(short_ns);
+        does(world, flags);
+      }
+      world.wait_until([] { return false; }, "company");
+    });
+  };
+  const Failures waits = after_others([](World& world, const Symmetric<std::uint64_t>& flags) {
+    world.context().signal_wait(flags, Comparison::equal, 1, 20);
+  });
+  expect_ten_others(waits.of_rank[0], "; rank 20 waiting for company", ranks - 11);
+  const Failures polls = after_others([](World& world, const Symmetric<std::uint64_t>& flags) {
+    while (world.context().g(flags, 25) == 0) RealSync::pause();
+  });
+  expect_ten_others(polls.of_rank[0], "; rank 25 waiting for company", ranks - 11);
+}
+
 // Loops that poll, by rank 0 of three. What they look for never comes.
 
 constexpr Index many_flags = 4096;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
+#include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 
 namespace tranship {
@@ -22,6 +24,75 @@ namespace {
 // Tests inside launch() throw, so that a rank that finds something wrong does not leave the others waiting.
 void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::internal, std::string("test: ") + what);
+}
+
+/// Counts the offers that its rank reads in meetings.
+class CountingMeeting final : public Meeting {
+ public:
+  CountingMeeting(std::unique_ptr<Meeting> inner, Index& offers_read)
+      : inner_(std::move(inner)), offers_read_(offers_read) {}
+
+  void meet(World& world, const Call& call, CallSite where) override { inner_->meet(world, call, where); }
+  void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
+              CallSite where) override {
+    inner_->gather(world, call, mine, size_bytes, all, where);
+    count();
+  }
+  void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+              CallSite where) override {
+    inner_->spread(world, call, data, size_bytes, from_member, where);
+    count();
+  }
+  std::uint64_t calls() const noexcept override { return inner_->calls(); }
+  void begin_at(std::uint64_t calls) override { inner_->begin_at(calls); }
+
+ private:
+  void count() { offers_read_ = static_cast<const SharedMeeting&>(*inner_).offers_read(); }
+
+  std::unique_ptr<Meeting> inner_;
+  Index& offers_read_;
+};
+
+class CountingFabric final : public SharedFabric {
+ public:
+  using SharedFabric::SharedFabric;
+
+  void* reach(Rank, const void* address) const noexcept override { return const_cast<void*>(address); }
+  bool is_exposed(const void*) const noexcept override { return true; }
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override {
+    return std::make_unique<CountingMeeting>(SharedFabric::meeting(members, slot, named), offers_read);
+  }
+
+  Index offers_read = 0;  ///< in the team that has met last
+};
+
+TEST(Broadcasts, read_what_the_root_brings_alone) {
+  constexpr int ranks = 12;
+  const auto shared = SharedWorld::make(ranks, std::size_t(1) << 20, SharedWorld::Kind::threads);
+  std::vector<std::thread> threads;
+  std::vector<Index> read(ranks);
+  std::atomic<int> wrong = 0;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      CountingFabric* fabric = nullptr;
+      RankScope scope(nullptr, shared->board(), rank, default_timeout_ns(), [&] {
+        auto made = std::make_unique<CountingFabric>(shared, rank);
+        fabric = made.get();
+        return made;
+      });
+      World& world = scope.world();
+      const Index before = fabric->offers_read;
+      for (const std::size_t bytes : {0, 5, 3000}) {
+        std::vector<std::uint8_t> data(bytes, std::uint8_t(rank));
+        world.broadcast(data.data(), bytes, 3);
+        wrong += int(bytes) - int(std::count(data.begin(), data.end(), 3));
+      }
+      read[std::size_t(rank)] = fabric->offers_read - before;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  // Of none and of 5 bytes in one piece, of 3000 in four.
+  for (Rank rank = 0; rank < ranks; ++rank) EXPECT_EQ(read[std::size_t(rank)], rank == 3 ? 0 : 6) << "rank " << rank;
 }
 
 class Worlds : public ::testing::TestWithParam<int> {};

@@ -6,6 +6,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/seam/rank_list.hpp>
 
 namespace tranship {
 namespace {
@@ -94,7 +95,7 @@ std::string MeetingPoint::card_of(Rank rank) const {
 
 /// For the message of a wait that has ended: the meetings of other ranks, as far as these can be reached.
 std::string MeetingPoint::others_at(std::string_view title) const {
-  std::string out;
+  RankList out;
   for (Rank rank = 0; rank < world_.size(); ++rank) try {
       const std::uint64_t word = words_.load(rank, 0);
       if (rank == world_.rank() || word == 0) continue;
@@ -102,12 +103,11 @@ std::string MeetingPoint::others_at(std::string_view title) const {
       const bool has_given_up = word % phases == given_up;
       if (words_.load(rank, 0) != word) continue;  // it has gone meanwhile
       if (other == title && !has_given_up) continue;
-      out += has_given_up ? fmt::format("; rank {} has given up at '{}'", rank, other)
-                          : fmt::format("; rank {} waits at '{}'", rank, other);
+      out.add(rank, [&] { return fmt::format("{} '{}'", has_given_up ? "has given up at" : "waits at", other); });
     } catch (const Error&) {
       continue;  // the wait's own error is what the caller needs
     }
-  return out;
+  return out.text();
 }
 
 MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,

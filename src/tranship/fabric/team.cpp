@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -97,12 +96,11 @@ void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite wher
     throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {}, {})", root, size(), world().rank(),
                 short_name(where));
   const Call call{.kind = CallKind::broadcast, .size_bytes = size_bytes, .detail = std::uint64_t(root)};
-  std::vector<std::byte> all(size_bytes * std::size_t(size()));
   const Context& context = world().context();
   if (rank() == root) context.touches(data, size_bytes, Touch::loads, "broadcast", where);
-  all_gather(call, data, size_bytes, all.data(), where);
+  world().check_process();
+  state_->meeting->spread(world(), call, data, size_bytes, root, where);
   if (rank() != root) context.touches(data, size_bytes, Touch::stores, "broadcast", where);
-  if (rank() != root && size_bytes > 0) std::memcpy(data, all.data() + std::size_t(root) * size_bytes, size_bytes);
 }
 
 std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {

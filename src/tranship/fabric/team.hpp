@@ -54,7 +54,8 @@ class Team {
     all_gather(&mine, sizeof(T), all.data(), where);
     return all;
   }
-  /// Collective: `size_bytes` of member `root` to `data` of all others. For small data of set-ups.
+  /// Collective: `size_bytes` of member `root` to `data` of all others, which read nothing else. For small data of
+  /// set-ups.
   void broadcast(void* data, std::size_t size_bytes, int root, CallSite where = CallSite::here());
 
   struct Strided {

@@ -285,8 +285,7 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
       std::string message = fmt::format("rank {} waited {:.3g} s for {} (from {})", rank(), posted.waited_seconds(),
                                         to_string(note), short_name(note.where));
       if (const std::string circle = board.circle_from(rank()); !circle.empty()) message += "; in a circle: " + circle;
-      for (Rank peer = 0; peer < size(); ++peer)
-        if (peer != rank()) message += fmt::format("; rank {} {}", peer, board.line(peer));
+      message += board.lines_of_others(rank(), note.raised_by);
       raise(ErrorCode::timeout, rank(), note.raised_by, std::move(message));
     }
     check_interrupt();

@@ -46,6 +46,23 @@ void HostsMeeting::begin_at(std::uint64_t calls) {
   number_ = calls_ = calls;
 }
 
+std::vector<std::byte> HostsMeeting::taken(World& world, const Call& call, const Host& host, CallSite where) {
+  WaitNote note(name_of(call.kind), named_.rank_of(host.front()), where);
+  note.flag_rank = note.raised_by;
+  note.flag_index = slot_;
+  note.wanted = calls_;
+  note.seen = calls_ - 1;
+  std::optional<std::vector<std::byte>> message;
+  world.wait_until(
+      [&] {
+        engine_.progress();
+        message = engine_.take(members_.rank_of(host.front()), {slot_, number_});
+        return message.has_value();
+      },
+      note);
+  return std::move(*message);
+}
+
 void HostsMeeting::exchange(World& world, const Call& call, const void* mine, std::size_t size_bytes, std::byte* all,
                             CallSite where) {
   ++number_;
@@ -58,27 +75,14 @@ void HostsMeeting::exchange(World& world, const Call& call, const void* mine, st
 
   std::vector<std::byte> theirs;
   theirs.reserve((std::size_t(members_.count) - here().size()) * size_bytes);
-  if (here().front() == me_) {
+  if (leads()) {
     for (const Host& host : hosts_)
       if (&host != &here()) engine_.bring(members_.rank_of(host.front()), {slot_, number_}, ours);
-    WaitNote note(name_of(call.kind), WaitNote::anyone, where);
-    note.flag_index = slot_;
-    note.wanted = calls_;
-    note.seen = calls_ - 1;
     for (const Host& host : hosts_) {
       if (&host == &here()) continue;
-      const Rank leader = members_.rank_of(host.front());
-      std::optional<std::vector<std::byte>> message;
-      note.raised_by = note.flag_rank = named_.rank_of(host.front());
-      world.wait_until(
-          [&] {
-            engine_.progress();
-            message = engine_.take(leader, {slot_, number_});
-            return message.has_value();
-          },
-          note);
-      TRANSHIP_ASSERT(message->size() == host.size() * size_bytes);
-      theirs.insert(theirs.end(), message->begin(), message->end());
+      const std::vector<std::byte> message = taken(world, call, host, where);
+      TRANSHIP_ASSERT(message.size() == host.size() * size_bytes);
+      theirs.insert(theirs.end(), message.begin(), message.end());
     }
   }
   theirs.resize((std::size_t(members_.count) - here().size()) * size_bytes);
@@ -93,21 +97,54 @@ void HostsMeeting::exchange(World& world, const Call& call, const void* mine, st
   }
 }
 
-void HostsMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
-                          CallSite where) {
+std::vector<HostsMeeting::Statement> HostsMeeting::stated(World& world, const Call& call, const void* data,
+                                                          std::size_t size_bytes, CallSite where) {
   ++calls_;
   Statement statement{.call = call};
   short_name(where).copy(statement.place, sizeof statement.place - 1);
-  const bool is_little = size_bytes <= Statement::data_bytes;
-  if (is_little && size_bytes > 0) std::memcpy(statement.data, mine, size_bytes);
-  std::vector<Statement> statements(static_cast<std::size_t>(members_.count));
-  exchange(world, call, &statement, sizeof statement, reinterpret_cast<std::byte*>(statements.data()), where);
+  if (size_bytes > 0 && size_bytes <= Statement::data_bytes) std::memcpy(statement.data, data, size_bytes);
+  std::vector<Statement> out(static_cast<std::size_t>(members_.count));
+  exchange(world, call, &statement, sizeof statement, reinterpret_cast<std::byte*>(out.data()), where);
   for (int member = 1; member < members_.count; ++member)
-    if (!(statements[std::size_t(member)].call == statements[0].call)) disagree(world, statements, member, where);
+    if (!(out[std::size_t(member)].call == out[0].call)) disagree(world, out, member, where);
+  return out;
+}
+
+void HostsMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
+                          CallSite where) {
+  const std::vector<Statement> statements = stated(world, call, mine, size_bytes, where);
   auto* const out = static_cast<std::byte*>(all);
-  if (!is_little) return exchange(world, call, mine, size_bytes, out, where);
+  if (size_bytes > Statement::data_bytes) return exchange(world, call, mine, size_bytes, out, where);
   for (std::size_t member = 0; member < statements.size() && size_bytes > 0; ++member)
     std::memcpy(out + member * size_bytes, statements[member].data, size_bytes);
+}
+
+const HostsMeeting::Host& HostsMeeting::host_of(int member) const {
+  return *std::find_if(hosts_.begin(), hosts_.end(),
+                       [&](const Host& host) { return std::binary_search(host.begin(), host.end(), member); });
+}
+
+void HostsMeeting::spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+                          CallSite where) {
+  const std::vector<Statement> statements = stated(world, call, data, size_bytes, where);
+  if (size_bytes <= Statement::data_bytes) {
+    if (me_ != from_member && size_bytes > 0) std::memcpy(data, statements[std::size_t(from_member)].data, size_bytes);
+    return;
+  }
+  ++number_;
+  const Host& from = host_of(from_member);
+  const bool has_it = &from == &here();
+  const auto spread_here = [&](int member) {
+    local_->spread_part(world, call, calls_, member, data, size_bytes, where);
+  };
+  if (has_it) spread_here(int(std::lower_bound(from.begin(), from.end(), from_member) - from.begin()));
+  if (leads() && has_it)
+    for (const Host& host : hosts_)
+      if (&host != &here())
+        engine_.bring(members_.rank_of(host.front()), {slot_, number_}, {static_cast<std::byte*>(data), size_bytes});
+  if (has_it) return;
+  if (leads()) std::memcpy(data, taken(world, call, from, where).data(), size_bytes);
+  spread_here(0);
 }
 
 void HostsMeeting::disagree(World& world, const std::vector<Statement>& statements, int other, CallSite where) {

@@ -22,6 +22,8 @@ class HostsMeeting final : public Meeting {
   }
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
               CallSite where) override;
+  void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+              CallSite where) override;
   std::uint64_t calls() const noexcept override { return local_->calls(); }
   void begin_at(std::uint64_t calls) override;
 
@@ -31,6 +33,14 @@ class HostsMeeting final : public Meeting {
   using Host = std::vector<int>;
   const Host& here() const noexcept { return hosts_[my_host_]; }
 
+  /// What all members state; throws `mismatch` on all of them where their calls differ. `data` goes with it where it is
+  /// little.
+  std::vector<Statement> stated(World& world, const Call& call, const void* data, std::size_t size_bytes,
+                                CallSite where);
+  const Host& host_of(int member) const;
+  bool leads() const noexcept { return here().front() == me_; }
+  /// What `leader` has brought to the exchange under way.
+  std::vector<std::byte> taken(World& world, const Call& call, const Host& host, CallSite where);
   /// Every member brings so many bytes to all, whatever its call is.
   void exchange(World& world, const Call& call, const void* mine, std::size_t size_bytes, std::byte* all,
                 CallSite where);

@@ -9,6 +9,7 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/sync.hpp>
+#include <tranship/fabric/seam/rank_list.hpp>
 
 namespace tranship {
 namespace {
@@ -265,6 +266,15 @@ std::string Board::line(Rank rank) const {
   const WaitNote note = note_of(entry);
   return fmt::format("waiting for {} for {:.3g} s (from {})", to_string(note),
                      static_cast<double>(entry.waited_ns) * 1e-9, short_name(note.where));
+}
+
+std::string Board::lines_of_others(Rank rank, Rank first) const {
+  RankList list;
+  const auto add = [&](Rank peer) { list.add(peer, [&] { return line(peer); }); };
+  if (first >= 0 && first < ranks_ && first != rank) add(first);
+  for (Rank peer = 0; peer < ranks_; ++peer)
+    if (peer != rank && peer != first) add(peer);
+  return list.text();
 }
 
 Rank Board::awaited_by(Rank rank) const noexcept {

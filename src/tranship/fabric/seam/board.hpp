@@ -96,6 +96,9 @@ class Board {
   /// What a rank does now: "running", "running in allocate (collective call 7)", "finished", "failed: ...", "waiting
   /// for barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it) from halo.cpp:12 for 0.05 s".
   std::string line(Rank rank) const;
+  /// "; rank 1 running; rank 2 finished; ..." of the other ranks, as messages end with it: `first`, where it is one,
+  /// and then by number, ten in all, and how many more there are.
+  std::string lines_of_others(Rank rank, Rank first = -1) const;
   /// The rank that should end the wait of this one, or -1.
   Rank awaited_by(Rank rank) const noexcept;
   /// "0 waits on 1 waits on 0": the ranks that wait for each other in a circle that `rank` leads into, or "".

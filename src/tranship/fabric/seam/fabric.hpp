@@ -33,6 +33,9 @@ class Meeting {
   /// The same, with `size_bytes` from each member, in their order, to `all` of each.
   virtual void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
                       CallSite where) = 0;
+  /// The same, with `size_bytes` from one member to `data` of all others. Each of them reads that member alone.
+  virtual void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+                      CallSite where) = 0;
   /// Calls that this rank has made in this slot; it may have served other teams before. All members must begin with the
   /// same number, which is not less than any of theirs, and meet in a larger team before they meet here.
   virtual std::uint64_t calls() const noexcept = 0;

@@ -72,8 +72,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
       std::string message =
           fmt::format("rank {} has done nothing but poll for {:.3g} s: {} (from {})", fabric.rank(),
                       static_cast<double>(now - since_ns_) * 1e-9, to_string(note), short_name(note.where));
-      for (Rank peer = 0; peer < fabric.size(); ++peer)
-        if (peer != fabric.rank()) message += fmt::format("; rank {} {}", peer, board.line(peer));
+      message += board.lines_of_others(fabric.rank(), note.flag_rank);
       Error error(ErrorCode::timeout, std::move(message));
       error.rank = fabric.rank();
       throw error;

@@ -83,29 +83,38 @@ void SharedMeeting::gather(World& world, const Call& call, const void* mine, std
     if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
     meet(world, call, whole, where);
     brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
-    for (int member = 0; member < members_.count; ++member) {
-      const MeetingPlace::Offer& from = offer(member);
-      if (!whole && !(from.call == call)) disagree(world, call, where);
-      std::byte* to = static_cast<std::byte*>(all) + static_cast<std::size_t>(member) * size_bytes + done;
-      if (some > 0) std::memcpy(to, from.bytes, some);
-    }
+    for (int member = 0; member < members_.count; ++member)
+      read(world, call, member, static_cast<std::byte*>(all) + static_cast<std::size_t>(member) * size_bytes + done,
+           some, whole, where);
     shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
     done += some;
   } while (done < size_bytes);
 }
 
-void SharedMeeting::spread_part(World& world, const Call& call, std::uint64_t number, int from, void* data,
-                                std::size_t size_bytes, CallSite where) {
-  for (std::size_t done = 0; done < size_bytes;) {
+void SharedMeeting::spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+                           PartOf whole, CallSite where) {
+  const bool brings = me_ == from_member;
+  std::size_t done = 0;
+  do {
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
-    std::byte* const bytes = static_cast<std::byte*>(data) + done;
-    if (me_ == from) std::memcpy(next_offer().bytes, bytes, some);
-    meet(world, call, number, where);
-    brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
-    if (me_ != from) std::memcpy(bytes, offer(from).bytes, some);
+    std::byte* const part = static_cast<std::byte*>(data) + done;
+    if (brings && some > 0) std::memcpy(next_offer().bytes, part, some);
+    meet(world, call, whole, where);
+    if (brings)
+      brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
+    else
+      read(world, call, from_member, part, some, whole, where);
     shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
     done += some;
-  }
+  } while (done < size_bytes);
+}
+
+void SharedMeeting::read(World& world, const Call& call, int member, void* to, std::size_t size_bytes, PartOf whole,
+                         CallSite where) {
+  const MeetingPlace::Offer& from = offer(member);
+  if (!whole && !(from.call == call)) disagree(world, call, where);
+  if (size_bytes > 0) std::memcpy(to, from.bytes, size_bytes);
+  ++offers_read_;
 }
 
 void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {

@@ -26,16 +26,25 @@ class SharedMeeting final : public Meeting {
               CallSite where) override {
     gather(world, call, mine, size_bytes, all, {}, where);
   }
-  // A part of a meeting with ranks of other machines, of that number: as gather(), but calls that differ are not found;
-  // all bring as much. In the second one, what member `from` has at `data` goes to `data` of the others.
+  void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+              CallSite where) override {
+    spread(world, call, data, size_bytes, from_member, {}, where);
+  }
+  // Parts of a meeting with ranks of other machines, of that number: calls that differ are not found; all bring as
+  // much.
   void gather_part(World& world, const Call& call, std::uint64_t number, const void* mine, std::size_t size_bytes,
                    void* all, CallSite where) {
     gather(world, call, mine, size_bytes, all, number, where);
   }
-  void spread_part(World& world, const Call& call, std::uint64_t number, int from, void* data, std::size_t size_bytes,
-                   CallSite where);
+  void spread_part(World& world, const Call& call, std::uint64_t number, int from_member, void* data,
+                   std::size_t size_bytes, CallSite where) {
+    spread(world, call, data, size_bytes, from_member, number, where);
+  }
   void begin_at(std::uint64_t calls) override;
   std::uint64_t calls() const noexcept override { return barrier_.epoch(); }
+
+  /// How often this rank has read what a member brought.
+  Index offers_read() const noexcept { return offers_read_; }
 
  private:
   MeetingPlace& place(int member) const noexcept;
@@ -47,6 +56,10 @@ class SharedMeeting final : public Meeting {
   void meet(World& world, const Call& call, PartOf whole, CallSite where);
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all, PartOf whole,
               CallSite where);
+  void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member, PartOf whole,
+              CallSite where);
+  /// Reads `size_bytes` of what a member has brought to this meeting.
+  void read(World& world, const Call& call, int member, void* to, std::size_t size_bytes, PartOf whole, CallSite where);
   void disagree(World& world, const Call& call, CallSite where);
 
   SharedWorld& shared_;
@@ -57,6 +70,7 @@ class SharedMeeting final : public Meeting {
   int slot_;
   int me_;
   Brought& brought_;
+  Index offers_read_ = 0;
   FlagBarrier<RealSync> barrier_;
 };
 

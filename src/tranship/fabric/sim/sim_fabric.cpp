@@ -23,6 +23,10 @@ class SimMeeting final : public Meeting {
               CallSite where) override {
     learning([&] { inner_->gather(world, call, mine, size_bytes, all, where); });
   }
+  void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
+              CallSite where) override {
+    learning([&] { inner_->spread(world, call, data, size_bytes, from_member, where); });
+  }
   std::uint64_t calls() const noexcept override { return inner_->calls(); }
   void begin_at(std::uint64_t calls) override { inner_->begin_at(calls); }
 
