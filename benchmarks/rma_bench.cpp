@@ -13,7 +13,10 @@
 
 #include <fmt/core.h>
 #include <harness/contest_case.hpp>
+#include <sched.h>
 
+#include <tranship/base/deadline.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/launch.hpp>
 
@@ -128,6 +131,16 @@ void measure_crowded_barrier(bench::Report& report) {
                    .ranks = 2 * cores});
 }
 
+void run_on_first_core() {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int core = 0;
+  while (core < CPU_SETSIZE - 1 && !CPU_ISSET(core, &allowed)) ++core;
+  CPU_SET(core, &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
 /// What a rank of the CPU takes for a kernel that does nothing but meet: its lanes are fibers.
 void measure_kernels(bench::Report& report) {
   launch(1, [&](World& world) {
@@ -142,6 +155,72 @@ void measure_kernels(bench::Report& report) {
                   .our_ranks = bench::RanksAre::threads});
     }
   });
+}
+
+/// Two ranks that believe to have a core each, on one: what they wait for comes after they have given it away.
+void measure_one_core(bench::Report& report) {
+  using Flag = Symmetric<std::uint64_t>;
+  struct Way {
+    const char* name;
+    double target_ns;
+    void (*await)(Context&, Flag, std::uint64_t);
+  };
+  const Way ways[] = {
+      {"signal, two ranks on one core, test", 50'000,
+       [](Context& rma, Flag flag, std::uint64_t value) {
+         while (!rma.test(flag, Comparison::equal, value)) {
+         }
+       }},
+      {"signal, two ranks on one core, signal_fetch", 50'000,
+       [](Context& rma, Flag flag, std::uint64_t value) {
+         while (rma.signal_fetch(flag) != value) {
+         }
+       }},
+      {"signal, two ranks on one core, get", 50'000,
+       [](Context& rma, Flag flag, std::uint64_t value) {
+         while (rma.g(flag, rma.world().rank()) != value) {
+         }
+       }},
+      {"signal, two ranks on one core, wait_until", 50'000,
+       [](Context& rma, Flag flag, std::uint64_t value) { rma.wait_until(flag, Comparison::equal, value); }},
+      {"barrier, two ranks on one core", 10'000, nullptr},
+  };
+  constexpr int hops = 50;
+  const int rounds = report.is_quick() ? 9 : 31;
+  for (const Way& way : ways) {
+    std::vector<double> each_ns;
+    launch(2, [&](World& world) {
+      run_on_first_core();
+      const SymmetricArray<std::uint64_t> memory = world.allocate<std::uint64_t>(1);
+      const Flag flag = memory;
+      Context& rma = world.context();
+      const Rank peer = 1 - world.rank();
+      std::uint64_t value = 0;
+      for (int round = 0; round < rounds; ++round) {
+        world.barrier();
+        const std::int64_t begin_ns = now_ns();
+        for (int hop = 0; hop < hops; ++hop) {
+          ++value;
+          if (!way.await) {
+            world.barrier();
+            continue;
+          }
+          if (world.rank() == 0) rma.signal(flag, value, SignalOp::set, peer);
+          way.await(rma, flag, value);
+          if (world.rank() == 1) rma.signal(flag, value, SignalOp::set, peer);
+        }
+        const double steps = way.await ? 2 * hops : hops;
+        if (world.rank() == 0) each_ns.push_back(double(now_ns() - begin_ns) / steps);
+      }
+    });
+    std::nth_element(each_ns.begin(), each_ns.begin() + rounds / 2, each_ns.end());
+    report.add({.name = way.name,
+                .unit = "ns",
+                .ours = each_ns[std::size_t(rounds / 2)],
+                .target = way.target_ns,
+                .data = "warm",
+                .our_ranks = bench::RanksAre::threads});
+  }
 }
 
 void measure_large(bench::Report& report) {
@@ -168,6 +247,7 @@ TRANSHIP_BENCH(rma, "puts, gets, atomics, signals and barriers, against MPI and 
   measure_messages(report);
   measure_barriers(report);
   measure_kernels(report);
+  measure_one_core(report);
   measure_large(report);
   if (!report.is_quick()) measure_crowded_barrier(report);
 }

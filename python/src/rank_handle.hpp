@@ -26,17 +26,13 @@ class Resident {
 
 class RankHandle final : public Resident {
  public:
-  explicit RankHandle(World& world) : world_(&world) { expect_slow_polls(); }
+  explicit RankHandle(World& world) : world_(&world) {}
   RankHandle(std::shared_ptr<RankHandle> around, SubWorld sub)
       : thread_(around->thread_), around_(std::move(around)), sub_(std::move(sub)) {
     world_ = &sub_->world();
-    expect_slow_polls();
   }
   /// Of a process that has joined by a call: it leaves when it is closed.
-  explicit RankHandle(RankScope scope) : scope_(std::move(scope)) {
-    world_ = &scope_->world();
-    expect_slow_polls();
-  }
+  explicit RankHandle(RankScope scope) : scope_(std::move(scope)) { world_ = &scope_->world(); }
   ~RankHandle() override { close(); }
   RankHandle(const RankHandle&) = delete;
   RankHandle& operator=(const RankHandle&) = delete;
@@ -48,8 +44,6 @@ class RankHandle final : public Resident {
     world_->check_process();
     return *world_;
   }
-  /// What the interpreter takes for a call is no computing of the program's.
-  void expect_slow_polls() noexcept { world_->set_poll_call_ns(50'000); }
   /// Whether this is the copy that a fork has made of a rank's.
   bool is_in_child() const noexcept { return !process_.is_here(); }
 

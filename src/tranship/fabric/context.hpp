@@ -19,12 +19,12 @@
 // throws `invalid_use` before anything happens.
 //
 // Loops that poll (test, signal_fetch, get, g, and what fetches) end as waits do: these calls throw `peer_lost` soon
-// after a rank has failed, and `timeout` when a rank has for the world's timeout done nothing else, in this or another
-// context, and seen nothing new. Soon is half a millisecond, or the second poll where they come more rarely; when they
-// suddenly become rare, 1024 polls. A rank that spends more than a microsecond of its own between polls, or from Python
-// more than 50, does not wait, it computes: its polls have no deadline. The time of a get itself, 2 us for each KiB, is
-// not its own; one of more than 64 KiB is no poll, but something else that the rank does. A test that is true never
-// throws.
+// after a rank has failed, and `timeout` when the places that a rank polls have not changed for the world's timeout, in
+// which it has made no transfer, no collective call and no wait, in this or another context. Whatever else it does
+// between its polls does not count: a rank that computes, and asks now and then whether it should stop, sets a timeout
+// that is longer than what it computes, or none. Soon is some ten microseconds, or the second poll where they come
+// more rarely; when they suddenly become rare, 1024 polls. A get of more than 64 KiB is no poll, but a transfer. A test
+// that is true never throws. A rank that polls in vain gives its core away about as often.
 //
 // Contexts are used by the thread of their rank. Atomics and signals of one variable are atomic with each other only,
 // where all of them take it for an integer, or for a floating-point number, of the same width.

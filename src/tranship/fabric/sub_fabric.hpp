@@ -55,7 +55,7 @@ class SubFabric final : public Fabric {
   void idle(int round) override { whole_.idle(round); }
   bool passed(Deadline deadline) const override { return whole_.passed(deadline); }
   int polls_per_look() const noexcept override { return whole_.polls_per_look(); }
-  std::int64_t own_time_ns() const noexcept override { return whole_.own_time_ns(); }
+  std::int64_t poll_ns() const noexcept override { return whole_.poll_ns(); }
 
  private:
   SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,

@@ -232,8 +232,6 @@ int World::look_at(WaitNote note, const CopyBlock& block, int width, const void*
   std::vector<std::byte> seen(bytes);
   if (bytes > 0) copy_on_host(with_dense_target(from_target, width), width, target, seen.data());
   note.seen = hash_of(seen);
-  constexpr std::int64_t byte_ns = 2;  // also where elements are small and lie apart
-  polling_.add_time(byte_ns * std::int64_t(bytes));
   return look(note);
 }
 
@@ -250,13 +248,16 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
   polling_.end_row();
   if (fabric_->spin_ns() > 0) {
     const Deadline spun = Deadline::after_ns(std::min(fabric_->spin_ns(), deadline.remaining_ns()));
-    do {
-      for (int round = 0; round < 100; ++round) {
+    for (;;) {
+      for (int round = 0; round < 20; ++round) {
         if (ready()) return;
         under_way_->move_all(Meanwhile::waits);
         RealSync::pause();
       }
-    } while (!spun.passed());
+      if (spun.passed()) break;
+      // Who is awaited may have to run on this very core, where others have taken the other ones.
+      fabric_->idle(0);
+    }
   }
   int round = 0;
   for (; round < fabric_->unseen_rounds(); ++round) {

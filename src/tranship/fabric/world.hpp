@@ -175,9 +175,6 @@ class World {
   /// So many polls have been made since the last look beside those that it has let pass; one that a group of lanes
   /// makes together counts once for each lane.
   void has_polled(std::int64_t more) noexcept { polling_.add_polls(more); }
-  /// For a face whose calls take long: so much of a rank's time between two later polls is the call's, not the
-  /// program's. 0 where nothing is said.
-  void set_poll_call_ns(std::int64_t call_ns) noexcept { polling_.set_call_ns(call_ns); }
   /// This rank has done something other than polls, by other means than a Context.
   void has_acted() noexcept { polling_.end_row(); }
 

@@ -128,7 +128,7 @@ class Fabric {
   virtual std::shared_ptr<FlagWatch> flag_watch() { return nullptr; }
 
   /// How often a wait looks, one look after the other, before it does anything else; then, for how long it looks with
-  /// pauses before it calls idle().
+  /// pauses and gives its core away once a microsecond or so, before it calls idle() for each look.
   virtual int spin_rounds() const noexcept = 0;
   virtual std::int64_t spin_ns() const noexcept = 0;
   /// How often it calls idle() then before it shows on the board and looks for failures.
@@ -139,11 +139,10 @@ class Fabric {
   /// Whether a wait until then is over, on the clock of this back-end.
   virtual bool passed(Deadline deadline) const { return deadline.passed(); }
 
-  /// Polls of this rank from one look at failures and deadlines to the next (polling.hpp); 0: half a millisecond's.
+  /// Polls of this rank from one look at failures and deadlines to the next (polling.hpp); 0: those of poll_ns().
   virtual int polls_per_look() const noexcept { return 0; }
-  /// What this rank's thread has computed so far, without what the system has done for it; always 0 where time stands
-  /// still while a rank computes.
-  virtual std::int64_t own_time_ns() const noexcept = 0;
+  /// For about how long a rank polls until it looks at these and, if it polls in vain, gives its core away once.
+  virtual std::int64_t poll_ns() const noexcept = 0;
 
  private:
   Rank rank_;

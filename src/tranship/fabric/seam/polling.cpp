@@ -5,16 +5,20 @@
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/seam/fabric.hpp>
 
 namespace tranship {
+namespace {
+
+constexpr int looks_min = 16;  // of a row in which polls are missed: fewer may miss what changes
+
+}  // namespace
 
 void Polling::begin(const Fabric& fabric, std::int64_t now_ns) {
   since_ns_ = now_ns;
-  own_ns_ = fabric.own_time_ns();
   calls_ = fabric.board().call_of(fabric.rank());
-  allowed_ns_ = looks_ = 0;
+  looks_ = 0;
+  has_missed_ = false;
   place_count_ = 0;
 }
 
@@ -37,18 +41,13 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
   const std::int64_t now = now_ns(), passed_ns = now - std::exchange(looked_ns_, now);
   const std::int64_t polls = passed();
   more_ = 0;
-#ifdef TRANSHIP_SANITIZED  // a lane takes several turns for a poll, and a turn takes microseconds there
-  constexpr std::int64_t own_ns_max = 64'000;
-#else
-  constexpr std::int64_t own_ns_max = 1000;
-#endif
-  allowed_ns_ += (own_ns_max + call_ns_) * polls;
-  ++looks_;
   const bool same = goes_on(fabric, note);
   if (!same) {
     begin(fabric, now);
     goes_on(fabric, note);  // remembers the place
   }
+  has_missed_ |= same && polls > 1;
+  looks_ = std::min(looks_ + 1, looks_min);
 
   const Board& board = fabric.board();
   if (board.has_failed()) {
@@ -66,27 +65,28 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
 
   const Deadline deadline =
       timeout_ns == INT64_MAX ? Deadline::never() : Deadline::after_ns(timeout_ns - (now - since_ns_));
-  constexpr int looks_min = 16;  // fewer may miss what changes
-  if (looks_ >= looks_min && fabric.passed(deadline)) {
-    if (fabric.own_time_ns() - own_ns_ <= allowed_ns_) {
-      std::string message =
-          fmt::format("rank {} has done nothing but poll for {:.3g} s: {} (from {})", fabric.rank(),
-                      static_cast<double>(now - since_ns_) * 1e-9, to_string(note), short_name(note.where));
-      message += board.lines_of_others(fabric.rank(), note.flag_rank);
-      Error error(ErrorCode::timeout, std::move(message));
-      error.rank = fabric.rank();
-      throw error;
-    }
-    begin(fabric, now);
+  if (same && (looks_ >= looks_min || !has_missed_) && fabric.passed(deadline)) {
+    Error error = make_error(ErrorCode::timeout, "rank {} has seen nothing new for {:.3g} s: it polls {} (from {}){}",
+                             fabric.rank(), static_cast<double>(now - since_ns_) * 1e-9, to_string(note),
+                             short_name(note.where), board.lines_of_others(fabric.rank(), note.flag_rank));
+    error.rank = fabric.rank();
+    throw error;
   }
   if (fabric.polls_per_look() > 0) return given_ = fabric.polls_per_look();
-  constexpr std::int64_t wanted_ns = 500'000;
+  if (same && now - gave_away_ns_ >= fabric.poll_ns()) {
+    fabric.idle(0);  // the time until the next look counts from before it
+    gave_away_ns_ = now;
+  }
+  return given_ = next_step(polls, passed_ns, fabric.poll_ns());
+}
+
+int Polling::next_step(std::int64_t polls, std::int64_t passed_ns, std::int64_t wanted_ns) {
   constexpr int step_max = 1024;
   const std::int64_t step = (polls > given_ ? polls : step_) * wanted_ns / std::max<std::int64_t>(1, passed_ns);
   const int before = std::exchange(step_, static_cast<int>(std::clamp<std::int64_t>(step, 1, step_max)));
   step_ = std::min(step_, 8 * before);
   // Now and then a few less: a loop that polls several places in turn shall not be seen at one of them only.
-  return given_ = step_ - static_cast<int>(random_.below(static_cast<std::uint64_t>(step_) / 4 + 1));
+  return step_ - static_cast<int>(random_.below(static_cast<std::uint64_t>(step_) / 4 + 1));
 }
 
 }  // namespace tranship

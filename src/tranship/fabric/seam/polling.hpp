@@ -1,8 +1,10 @@
-// Detail: Polling tells when a rank does nothing but look for what does not come, so that a loop over test() or g()
-// ends as a wait does. Looks are counted by their callers (context.hpp); every so many of them come here.
+// Detail: Polling tells when a rank looks for what does not come, so that a loop over test() or g() ends as a wait
+// does, and gives the core of a rank that polls in vain to others. Looks are counted by their callers (context.hpp);
+// every so many of them come here.
 //
 // What a rank has polled since it last did anything else is a row. A row goes on while every place that is looked at
-// shows what it has shown before; a transfer, a collective call, a wait or a new value begins the next one.
+// shows what it has shown before, whatever the rank does between its polls that others do not see; a transfer, a
+// collective call, a wait or a new value begins the next one. A row that is as old as the timeout fails.
 #pragma once
 
 #include <array>
@@ -21,17 +23,12 @@ class Fabric;
 class Polling {
  public:
   /// After a look that `note` describes. Throws `peer_lost` when a rank has failed, at the second look after that, so
-  /// that what came before is seen; `timeout` when the row is older than `timeout_ns`, has 16 looks, and the rank takes
-  /// less than a microsecond of its own time for a poll beside what the polls themselves take, for those that compute
-  /// meanwhile do not wait. Returns how many polls may pass until the next call: one millisecond's or so, 1024 at most.
+  /// that what came before is seen; `timeout` when the row is older than `timeout_ns`, and has 16 looks or one for each
+  /// of its polls. Where the row goes on, gives the core away once in Fabric::poll_ns(). Returns how many polls may
+  /// pass until the next call: those of Fabric::poll_ns() or so, 1024 at most.
   int look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns);
-  /// So many polls have passed beside those that look() has given. A poll that a group of lanes makes together takes
-  /// the time in which each of them comes and goes, so it counts once for each.
+  /// So many polls have passed beside those that look() has given: those of a group of lanes that poll together.
   void add_polls(std::int64_t more) noexcept { more_ += more; }
-  /// Each poll since the last look has taken about so long by itself, for what it has moved.
-  void add_time(std::int64_t poll_ns) noexcept { allowed_ns_ += poll_ns * passed(); }
-  /// And each later one takes so long by its call.
-  void set_call_ns(std::int64_t call_ns) noexcept { call_ns_ = call_ns; }
   /// Polls since the last look.
   std::int64_t passed() const noexcept { return given_ + more_; }
   /// The rank has done something else.
@@ -46,14 +43,13 @@ class Polling {
   /// Whether the row goes on.
   bool goes_on(const Fabric& fabric, const WaitNote& note);
   void begin(const Fabric& fabric, std::int64_t now_ns);
+  int next_step(std::int64_t polls, std::int64_t passed_ns, std::int64_t wanted_ns);
 
-  std::int64_t since_ns_ = 0;    // 0 before the first row
-  std::int64_t own_ns_ = 0;      // this thread's at the start of the row
-  std::uint64_t calls_ = 0;      // collective ones until then
-  std::int64_t allowed_ns_ = 0;  // of this thread's in this row, by a rank that does not compute
-  std::int64_t call_ns_ = 0;
-  std::int64_t looks_ = 0;  // in this row
-  std::int64_t looked_ns_ = 0;
+  std::int64_t since_ns_ = 0;  // 0 before the first row
+  std::uint64_t calls_ = 0;    // collective ones until then
+  int looks_ = 0;              // in this row
+  bool has_missed_ = false;    // polls of this row that no look has seen
+  std::int64_t looked_ns_ = 0, gave_away_ns_ = 0;
   int step_ = 1;           // polls that take the time between two looks
   int given_ = 1;          // polls until this look
   std::int64_t more_ = 0;  // polls since the last look beside them

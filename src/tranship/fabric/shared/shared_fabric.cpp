@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include <tranship/base/fail.hpp>
@@ -85,12 +84,6 @@ Result<std::shared_ptr<void>> SharedFabric::join(std::shared_ptr<void> block, st
     shared.reset();
   };
   return std::shared_ptr<void>(memory, std::move(part));
-}
-
-std::int64_t SharedFabric::own_time_ns() const noexcept {
-  rusage used{};
-  if (getrusage(RUSAGE_THREAD, &used) != 0) return 0;
-  return used.ru_utime.tv_sec * std::int64_t(1'000'000'000) + used.ru_utime.tv_usec * std::int64_t(1000);
 }
 
 void SharedFabric::idle(int round) {

@@ -48,7 +48,7 @@ class SharedFabric : public Fabric {
   std::int64_t spin_ns() const noexcept override { return has_cores_ ? 200'000 : 0; }
   int unseen_rounds() const noexcept override { return has_cores_ ? 0 : 20; }
   void idle(int round) override;
-  std::int64_t own_time_ns() const noexcept override;
+  std::int64_t poll_ns() const noexcept override { return has_cores_ ? 20'000 : 5'000; }
 
  protected:
   SharedWorld& shared() const noexcept { return *shared_; }

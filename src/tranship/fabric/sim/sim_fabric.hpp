@@ -45,7 +45,7 @@ class SimFabric final : public SharedFabric {
   std::int64_t spin_ns() const noexcept override { return 0; }
   int unseen_rounds() const noexcept override { return 0; }
   int polls_per_look() const noexcept override { return 8; }
-  std::int64_t own_time_ns() const noexcept override { return 0; }
+  std::int64_t poll_ns() const noexcept override { return 0; }
   void idle(int round) override { simulation_.wait(rank(), round); }
   bool passed(Deadline deadline) const override { return simulation_.passed(rank(), deadline); }
 
