@@ -146,28 +146,31 @@ TEST(Machine, a_pinning_that_does_not_exist_is_refused_before_any_rank_runs) {
 TEST(Machine, memory_that_it_has_not_is_refused_to_ranks_that_are_threads) {
   const Index available = available_memory_bytes();
   ASSERT_LT(available, INT64_MAX);
-  const auto refuses = [&](World& world, auto&& call) {
+  const auto refuses = [&](World& world, auto&& call, const char* first, const char* then) {
     try {
       call();
     } catch (const Error& error) {
       const std::string text = error.what();
       EXPECT_EQ(error.code(), ErrorCode::no_memory) << text;
-      EXPECT_NE(text.find("3 ranks need "), std::string::npos) << text;
-      EXPECT_NE(text.find(" bytes each for their symmetric heaps, "), std::string::npos) << text;
+      EXPECT_NE(text.find(first), std::string::npos) << text;
+      EXPECT_NE(text.find(then), std::string::npos) << text;
       return;
     }
     throw Error(ErrorCode::internal, "test: granted on rank " + std::to_string(world.rank()));
   };
-  launch({.ranks = 3, .heap_bytes = std::size_t(available)}, [&](World& world) {
-    // Half of what there is for each of three; then a fifth, which fits once, and no second time though nobody has
-    // touched the first; then the same in many small blocks.
-    refuses(world, [&] { world.allocate<char>(available / 2); });
-    const auto fifth = world.allocate<char>(available / 5);
-    refuses(world, [&] { world.allocate<char>(available / 5); });
+  launch({.ranks = 3, .heap_bytes = std::size_t(available) * 2}, [&](World& world) {
+    // More than there is, in a block that no rank could touch; then, in small blocks that no rank has touched, more
+    // than there is for all three together.
+    refuses(
+        world, [&] { world.allocate<char>(available / 4 * 5); }, "a block of ", " bytes in a symmetric heap; ");
     std::vector<SymmetricArray<char>> many;
-    refuses(world, [&] {
-      for (int i = 0; i < 4000; ++i) many.push_back(world.allocate<char>(available / 4000));
-    });
+    const Index small = std::min(available / 4000, Index(Fabric::sparse_bytes_min) / 2);
+    refuses(
+        world,
+        [&] {
+          for (Index bytes = 0; bytes < available; bytes += small) many.push_back(world.allocate<char>(small));
+        },
+        "3 ranks need ", " bytes each for their symmetric heaps, ");
     // Of a world that works.
     many.clear();
     const auto word = world.allocate<int>(1);

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <tranship/base/pages.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
@@ -93,6 +96,35 @@ TEST(Broadcasts, read_what_the_root_brings_alone) {
   EXPECT_EQ(wrong, 0);
   // Of none and of 5 bytes in one piece, of 3000 in four.
   for (Rank rank = 0; rank < ranks; ++rank) EXPECT_EQ(read[std::size_t(rank)], rank == 3 ? 0 : 6) << "rank " << rank;
+}
+
+// A block that is larger than the share that each rank has of what is free takes no memory until it is touched, and
+// only where it is; what the next owner of its place finds there is zero.
+void allocate_sparsely(World& world) {
+  const Index pages_max = Index(world.heap().place().size_bytes / page_bytes());
+  for (int round = 0; round < 2; ++round) {
+    const auto block = world.allocate<std::byte>(Index(pages_max - 1024) * Index(page_bytes()));
+    std::vector<unsigned char> is_there(static_cast<std::size_t>(pages_max - 1024));
+    require(mincore(block.local(), std::size_t(block.size()), is_there.data()) == 0, "mincore");
+    require(std::count_if(is_there.begin(), is_there.end(), [](auto flags) { return flags & 1; }) == 0, "it is sparse");
+    std::byte& last = block.local()[block.size() - 1];
+    require(last == std::byte(0), "it is zero");
+    last = std::byte(7);
+    require(world.heap_usage().used_bytes >= std::size_t(block.size()), "used");
+    (void)world.allocate<std::byte>(1 << 20);  // it is not spoken for
+  }
+}
+
+std::size_t sparse_heap_bytes(int ranks) {
+  const std::size_t wanted = std::size_t(available_memory_bytes()) / std::size_t(ranks - 1);
+  return std::max(wanted, 2 * Fabric::sparse_bytes_min) / page_bytes() * page_bytes();
+}
+
+TEST(Heaps, are_sparse_where_blocks_are_large) {
+  constexpr int ranks = 4;
+  launch({.ranks = ranks, .heap_bytes = sparse_heap_bytes(ranks) + (std::size_t(4) << 20)}, allocate_sparsely);
+  launch_processes({.ranks = ranks, .heap_bytes = sparse_heap_bytes(ranks) + (std::size_t(4) << 20)},
+                   allocate_sparsely);
 }
 
 class Worlds : public ::testing::TestWithParam<int> {};

@@ -75,7 +75,7 @@ HeapPlace SubFabric::heap() const noexcept {
 }
 
 Index SubFabric::available_bytes(Index granted_bytes) const {
-  const Index granted_around = Index(around_.usage().used_bytes) * whole_.on_this_machine().count;
+  const Index granted_around = Index(around_.granted_bytes()) * whole_.on_this_machine().count;
   return whole_.available_bytes(granted_bytes + granted_around);
 }
 

@@ -99,7 +99,8 @@ class World {
   /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, at addresses that are multiples
   /// of 64 bytes and of the alignment on every rank; none for a count of 0. Completes the transfers of the default
   /// context, so that none comes to memory that was let go of; those of other contexts must be complete before. Throws
-  /// `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has none; `invalid_use` for a
+  /// `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has none, or not enough for a
+  /// block of 256 MiB or more, whose memory the system grants when it is touched; `invalid_use` for a
   /// negative count, for more bytes than 63 bits count, and for an alignment that is no power of two, or larger than 2
   /// MiB.
   template <Transferable T>

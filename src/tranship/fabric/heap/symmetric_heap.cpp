@@ -99,22 +99,31 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                     : "",
                 world_.rank(), short_name(where));
 
-  if (const double all = double(bytes) * fabric_.on_this_machine().count; all > double(available)) {
+  // Of a sparse block each rank may touch as little as it will, but it could touch all of it.
+  const bool is_sparse = bytes >= Fabric::sparse_bytes_min;
+  if (is_sparse && double(bytes) > double(available)) {
+    ranges_.release(*offset);
+    throw_error(ErrorCode::no_memory, "a block of {} bytes in a symmetric heap; {} are available (rank {}, {})", bytes,
+                available, world_.rank(), short_name(where));
+  }
+  if (const double all = double(bytes) * fabric_.on_this_machine().count; !is_sparse && all > double(available)) {
     ranges_.release(*offset);  // on every rank, too: systems would rather end processes than refuse
     throw_error(ErrorCode::no_memory,
                 "{} ranks need {} bytes each for their symmetric heaps, {} are available (rank {}, {})",
                 fabric_.on_this_machine().count, bytes, available, world_.rank(), short_name(where));
   }
   unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
+  if (is_sparse) sparse_bytes_ += bytes;
   const Result<void> obtained = fabric_.obtain(*offset, bytes);
   if (obtained.ok()) {
     const std::size_t end = *offset + bytes, lent = std::max(*offset, ever_lent_from_);
-    if (*offset < touched_bytes_) std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
-    if (lent < end) std::memset(own(lent), 0, end - lent);
+    make_zero(*offset, std::min(end, touched_bytes_));
+    make_zero(lent, end);
   }
   touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
   if (const auto refusal = first_refusal(obtained, everyone, call, where)) {
     ranges_.release(*offset);
+    if (is_sparse) sparse_bytes_ -= bytes;
     fabric_.give_back(*offset, bytes);
     obtained.value();
     throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap: {} (rank {}, {})", refusal->rank,
@@ -185,7 +194,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
     std::uint64_t serials[29] = {};
     std::size_t told() const { return std::min<std::size_t>(count, std::size(serials)); }
   };
-  const Index granted = Index(ranges_.used_bytes()) * fabric_.on_this_machine().count;
+  const Index granted = Index(granted_bytes()) * fabric_.on_this_machine().count;
   Some mine{.available = asking == Asking::yes ? fabric_.available_bytes(granted) : INT64_MAX};
   {
     const std::lock_guard lock(lendings_->mutex);
@@ -327,9 +336,20 @@ std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t siz
   return lent.hold;
 }
 
+void SymmetricHeap::make_zero(std::size_t first, std::size_t end) {
+  if (first >= end) return;
+  if (end - first < Fabric::sparse_bytes_min) return void(std::memset(own(first), 0, end - first));
+  // Whole pages that are given back hold zeros, and take no memory.
+  const std::size_t pages_first = round_up(first, page_bytes()), pages_end = round_down(end, page_bytes());
+  fabric_.give_back(pages_first, pages_end - pages_first);
+  std::memset(own(first), 0, pages_first - first);
+  std::memset(own(pages_end), 0, end - pages_end);
+}
+
 void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {
   const std::size_t bytes = ranges_.release(block->first);
   world_.context().touches(own(block->first), bytes, Touch::frees, "free", where);
+  if (bytes >= Fabric::sparse_bytes_min) sparse_bytes_ -= bytes;
   fabric_.give_back(block->first, bytes);
   offset_of_.erase(block->second.serial);
   blocks_.erase(block);

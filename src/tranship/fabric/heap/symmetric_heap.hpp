@@ -1,7 +1,8 @@
 // Detail: SymmetricHeap, one rank's view of the memory that all ranks allocate alike. Every rank keeps the same books,
 // for allocation is collective and checked to be called alike, so no rank asks where a block lies.
 //
-// It grows: addresses are reserved at the start, memory is obtained when a block is allocated.
+// It grows: addresses are reserved at the start, memory is obtained when a block is allocated. That of large blocks
+// (Fabric::sparse_bytes_min) is granted by the system when it is touched.
 #pragma once
 
 #include <atomic>
@@ -79,6 +80,8 @@ class SymmetricHeap {
   }
 
   HeapUsage usage() const noexcept;
+  /// In blocks whose memory has been obtained.
+  std::size_t granted_bytes() const noexcept { return ranges_.used_bytes() - sparse_bytes_; }
   const HeapPlace& place() const noexcept { return place_; }
   /// Whether all these bytes lie in one block that this rank has not let go of.
   bool is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const;
@@ -112,6 +115,7 @@ class SymmetricHeap {
   };
   /// Collective: the first rank whose `mine` is an error, and its message.
   std::optional<Refusal> first_refusal(const Result<void>& mine, Team& everyone, const Call& call, CallSite where);
+  void make_zero(std::size_t first, std::size_t end);
   void forget(std::map<std::size_t, Block>::iterator block, CallSite where);
 
   World& world_;
@@ -123,6 +127,7 @@ class SymmetricHeap {
   std::uint64_t next_serial_ = 1;
   std::size_t touched_bytes_ = 0;          // behind these, memory holds zeros
   std::size_t ever_lent_from_ = SIZE_MAX;  // from here on it may hold what sub-worlds have left
+  std::size_t sparse_bytes_ = 0;           // in blocks that are sparse
   std::size_t unasked_bytes_ = 0;          // obtained since the system was asked what it has
   std::vector<Registered> registered_;     // in this world; those that have been let go of until the next one
   std::shared_ptr<Released> released_;

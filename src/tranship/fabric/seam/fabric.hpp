@@ -107,7 +107,10 @@ class Fabric {
   /// What the ranks of this machine together can still obtain, when they have been granted so many bytes for their
   /// heaps, as far as is known; never more than INT64_MAX.
   virtual Index available_bytes([[maybe_unused]] Index granted_bytes) const { return INT64_MAX; }
-  /// Obtains the memory of a part of this rank's own heap; fails with `no_memory`.
+  /// The memory of blocks of this size and more is granted page by page, when it is touched: a program may ask for
+  /// more of it than the machine has, and touch a part.
+  static constexpr std::size_t sparse_bytes_min = std::size_t(256) << 20;
+  /// Obtains the memory of a part of this rank's own heap, where it is not sparse; fails with `no_memory`.
   virtual Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) = 0;
   virtual void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept = 0;
   /// Makes a part of this rank's own heap and as many bytes at `memory`, both of whole pages, one memory that holds

@@ -193,7 +193,7 @@ SharedMemory::~SharedMemory() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_bytes) const {
+Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_bytes, Grant grant) const {
   if (size_bytes == 0) return {};
   if (descriptor_ < 0) {
     // The system grants memory of a process page by page, when it is touched.
@@ -209,6 +209,7 @@ Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_byt
       size_bytes > static_cast<std::size_t>(available))
     return make_error(ErrorCode::no_memory, "{} bytes of shared memory are needed, {} are available", size_bytes,
                       available);
+  if (grant == Grant::when_touched) return {};
   int refused;
   do {
     refused = posix_fallocate(descriptor_, static_cast<off_t>(offset_bytes), static_cast<off_t>(size_bytes));

@@ -32,9 +32,13 @@ class SharedMemory {
   /// -1 within a process.
   int descriptor() const noexcept { return descriptor_; }
 
+  enum class Grant {
+    at_once,
+    when_touched,  ///< where the system has none then, it ends the process
+  };
   /// Obtains the memory of a part: zeros where it had none. Fails with `no_memory`; touching a part that was never
   /// obtained may end the process.
-  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) const;
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes, Grant grant = Grant::at_once) const;
   /// Gives the whole pages of a part back. They hold zeros when they are obtained again.
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
 
