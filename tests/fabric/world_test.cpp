@@ -127,6 +127,24 @@ TEST(Heaps, are_sparse_where_blocks_are_large) {
                    allocate_sparsely);
 }
 
+// The first ones first, as a vector of them goes: each leaves the lists that it is in without a search.
+TEST(Contexts, come_and_go_in_any_order) {
+  launch(2, [](World& world) {
+    const auto word = world.allocate<std::uint64_t>(1);
+    std::vector<std::unique_ptr<Context>> many;
+    for (int i = 0; i < 100'000; ++i) many.push_back(std::make_unique<Context>(world));
+    for (std::size_t i = 0; i < many.size(); ++i)
+      if (i != 77'777) many[i].reset();
+    many[77'777]->p(word, 5, 1 - world.rank());
+    world.barrier();
+    require(world.context().test(word, Comparison::equal, 5), "it has come");
+    many.clear();
+    Context another(world);
+    another.p(word, 6, world.rank());
+    require(another.g(word, world.rank()) == 6, "it is there");
+  });
+}
+
 class Worlds : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, ::testing::Values(1, 2, 3, 4, 8, 16, 64), ::testing::PrintToStringParamName());
 

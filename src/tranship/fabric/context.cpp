@@ -128,17 +128,17 @@ Context::Context(World& world, const ContextOptions& options)
   }
   world.check_process();
   no_transport();
-  detail::add_forked(*this);
-  world.contexts_.push_back(this);
+  in_process_ = detail::add_forked(*this);
+  in_world_ = world.contexts_.insert(world.contexts_.end(), this);
 }
 
 Context::~Context() {
-  detail::remove_forked(*this);
+  detail::remove_forked(in_process_);
   if (!world_->process_.is_here()) {
     static_cast<void>(transport_.release());
     return;
   }
-  std::erase(world_->contexts_, this);
+  world_->contexts_.erase(in_world_);
   try {
     if (transport_ && (world_->has_failed_ || world_->is_failing() || std::uncaught_exceptions() > exceptions_before_))
       transport_->abandon();

@@ -956,6 +956,7 @@ class Context {
   SizeRule sizes_;
   HeapChecks checks_;
   std::size_t heap_bytes_;
+  detail::ContextList::iterator in_process_, in_world_;
   int exceptions_before_;
   std::unique_ptr<Transport> transport_;
 };

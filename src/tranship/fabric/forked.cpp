@@ -1,8 +1,6 @@
 #include "tranship/fabric/forked.hpp"
 
-#include <algorithm>
 #include <mutex>
-#include <vector>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -15,7 +13,7 @@ namespace {
 
 struct Contexts {
   std::mutex mutex;
-  std::vector<Context*> all;
+  ContextList all;
 };
 Contexts& contexts() {
   static auto& contexts = *new Contexts;
@@ -37,13 +35,13 @@ void count_forks() {
   }();
 }
 
-void add_forked(Context& context) {
+ContextList::iterator add_forked(Context& context) {
   const std::lock_guard lock(contexts().mutex);
-  contexts().all.push_back(&context);
+  return contexts().all.insert(contexts().all.end(), &context);
 }
-void remove_forked(Context& context) noexcept {
+void remove_forked(ContextList::iterator context) noexcept {
   const std::lock_guard lock(contexts().mutex);
-  std::erase(contexts().all, &context);
+  contexts().all.erase(context);
 }
 
 void refuse_in_child(Rank rank) {

@@ -2,6 +2,8 @@
 // rank, and its peers know of no other; so every call in the child that would act for the rank throws `invalid_use`.
 #pragma once
 
+#include <list>
+
 #include <tranship/base/index.hpp>
 
 namespace tranship {
@@ -15,9 +17,12 @@ inline constinit unsigned forks = 0;
 
 /// Counts forks from here on.
 void count_forks();
+/// Contexts come and go in any order, and there may be many of them.
+using ContextList = std::list<Context*>;
+
 /// Contexts of which a child finds copies, whose transfers by loads and stores are closed there.
-void add_forked(Context& context);
-void remove_forked(Context& context) noexcept;
+ContextList::iterator add_forked(Context& context);
+void remove_forked(ContextList::iterator context) noexcept;
 
 /// Throws `invalid_use`. The rank is -1 where the caller does not know it.
 [[noreturn]] void refuse_in_child(Rank rank);

@@ -260,7 +260,7 @@ class World {
   Polling polling_;
   UnderWay own_under_way_;
   UnderWay* under_way_ = &own_under_way_;
-  std::vector<Context*> contexts_;
+  detail::ContextList contexts_;
   Team team_;
   std::optional<Team> shared_team_;
   std::optional<Team> node_team_;
