@@ -71,7 +71,8 @@ class CountingFabric final : public SharedFabric {
 
 TEST(Broadcasts, read_what_the_root_brings_alone) {
   constexpr int ranks = 12;
-  const auto shared = SharedWorld::make(ranks, std::size_t(1) << 20, SharedWorld::Kind::threads);
+  const auto shared =
+      SharedWorld::make({.ranks = ranks, .heap_bytes = std::size_t(1) << 20}, SharedWorld::Kind::threads);
   std::vector<std::thread> threads;
   std::vector<Index> read(ranks);
   std::atomic<int> wrong = 0;
@@ -400,7 +401,7 @@ TEST(RankScope, is_a_world_of_one_that_begins_and_ends_by_calls) {
 
 TEST(RankScope, that_goes_with_an_exception_has_failed) {
   Board board(1);
-  const auto shared = SharedWorld::make(1, std::nullopt, SharedWorld::Kind::threads);
+  const auto shared = SharedWorld::make({}, SharedWorld::Kind::threads);
   const auto make = [&] { return std::make_unique<ThreadsFabric>(shared, 0); };
   try {
     RankScope scope(shared, board, 0, default_timeout_ns(), make);

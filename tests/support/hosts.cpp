@@ -216,7 +216,9 @@ class Launch {
     for (Rank rank = 0; rank < ranks_; ++rank)
       if (host_of(rank) == host) ranks.push_back(rank);
     const auto shared =
-        SharedWorld::make(int(ranks.size()), options_.heap_bytes, SharedWorld::Kind::processes, 0, ranks_);
+        SharedWorld::make(
+        {.ranks = int(ranks.size()), .heap_bytes = options_.heap_bytes, .board_ranks = ranks_},
+        SharedWorld::Kind::processes);
     std::vector<pid_t> processes;
     for (const Rank rank : ranks) {
       const pid_t parent = getpid(), process = fork();

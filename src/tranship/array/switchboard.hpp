@@ -44,8 +44,8 @@ class Switchboard {
   /// world's timeout. A rank gives the sides that it is in, both where it is in both. A name stands for one line at a
   /// time. Ranks that have several lines in common connect them in the same order. Errors of a pipe's set-up name ranks
   /// by their place among the ranks of both sides, and say which ranks these are. There may be any number of lines; the
-  /// groups of ranks that are joined at a time by lines, and are not the whole world, are limited by Fabric::teams_max
-  /// (about 60 of each rank).
+  /// groups of ranks that are joined at a time by lines, and are not the whole world, are limited by
+  /// LaunchOptions::teams_max (about 60 of each rank).
   ///
   /// Throws `invalid_use` for a name with a new line in it, for a rank that gives no side or one that it is not in,
   /// `mismatch` where the ranks of a side give different distributions or a rank does not come with a side that it is

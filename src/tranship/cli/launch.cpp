@@ -20,6 +20,7 @@ namespace {
 struct LaunchArguments {
   int ranks = 0;
   std::optional<std::string> heap;
+  std::optional<std::string> teams;
   std::optional<std::string> timeout;
 };
 
@@ -111,6 +112,7 @@ void note_signals() {
 int run(const LaunchArguments& options, const std::vector<std::string>& words) {
   const std::vector<ProgramPart> programs = parts_of(options.ranks, words);
   pass_on("TRANSHIP_HEAP", "--heap", options.heap, heap_bytes_of);
+  pass_on("TRANSHIP_TEAMS", "--teams", options.teams, teams_of);
   pass_on("TRANSHIP_TIMEOUT", "--timeout", options.timeout, timeout_ns_of);
   const auto notice = [](const std::string& text) { print_error(text); };
   const auto signals = [] { return take_signal(); };
@@ -134,6 +136,7 @@ void add_launch(CommandLine& line) {
   Command command = line.add("launch", "Start a program as the ranks of one world");
   command.option("-n,--ranks", options->ranks, "How many ranks").required().in_range(1, ranks_max);
   command.option("--heap", options->heap, "What each symmetric heap may grow to: bytes, or with K, M, G, T");
+  command.option("--teams", options->teams, "How many teams can exist at a time (64)");
   command.option("--timeout", options->timeout, "Seconds that a wait may last, or off");
   command.footer(launch_footer);
   command.runs_program([options](const std::vector<std::string>& program) {

@@ -23,6 +23,9 @@ namespace {
 void check_ranks(const LaunchOptions& options) {
   if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs at least 1 rank, got {}", options.ranks);
 }
+SharedWorld::Making making_of(const LaunchOptions& options) {
+  return {.ranks = options.ranks, .heap_bytes = options.heap_bytes, .teams = options.teams_max};
+}
 std::int64_t timeout_of(const LaunchOptions& options) {
   return options.timeout_ns ? *options.timeout_ns : default_timeout_ns();
 }
@@ -33,7 +36,7 @@ void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) 
   check_ranks(options);
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
-  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::threads);
+  const auto shared = SharedWorld::make(making_of(options), SharedWorld::Kind::threads);
   Board& board = shared->board();
 
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(options.ranks));
@@ -71,7 +74,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
   check_ranks(options);
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
-  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::processes);
+  const auto shared = SharedWorld::make(making_of(options), SharedWorld::Kind::processes);
   std::string late;
   std::exception_ptr interrupt;
   {

@@ -20,6 +20,9 @@ struct LaunchOptions {
   /// or T), else the memory of this machine, or less where the system does not grant so many addresses. Addresses only:
   /// memory is obtained when it is allocated.
   std::optional<std::size_t> heap_bytes = std::nullopt;
+  /// How many teams can exist at a time, sub-worlds and three of the world among them: 4 to 32768. Where nothing is
+  /// said, what TRANSHIP_TEAMS gives, else 64. Each costs 16 bytes a rank, and a kilobyte more once it has been used.
+  std::optional<int> teams_max = std::nullopt;
   /// Where ranks are processes: how long the others have to end when one has failed. Then they are killed, and the
   /// error says which they were and what they did: computing, waiting, or stopped.
   std::int64_t grace_ns = 10'000'000'000;

@@ -1,7 +1,6 @@
 #include "tranship/fabric/meeting_point.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
@@ -27,6 +26,7 @@ MeetingPoint::MeetingPoint(World& world, Index card_bytes_max, CallSite where)
       card_bytes_max_(card_bytes_max),
       words_(world.shared_flags(1 + title_words, "meeting point", where)),
       notices_(world.allocate<Notice>(1, where)),
+      slots_(world.allocate<std::uint64_t>(Index(world.fabric_->team_slots().taken().size()), where)),
       cards_(world.allocate<std::byte>(card_bytes_max, where)),
       calls_(world.allocate<std::uint64_t>(1, where)) {}
 
@@ -120,19 +120,23 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
   Fabric& fabric = *world_.fabric_;
   enter(key, away);  // if it has given up before
   announce(title_of(card));
-  notices_[0] = {fabric.team_slots() | World::predefined_slots, Index(card.size())};
+  notices_[0] = {Index(card.size())};
+  std::vector<std::uint64_t> taken = fabric.team_slots().taken();
+  std::copy(taken.begin(), taken.end(), slots_.local());
   std::memcpy(cards_.local(), card.data(), card.size());
   rma.writes(Symmetric<Notice>(notices_));
+  rma.writes(Symmetric<std::uint64_t>(slots_));
   rma.writes(cards_.slice(0, Index(card.size())));
   enter(key, here);
 
   std::vector<std::string> cards(static_cast<std::size_t>(world_.size()));
-  std::uint64_t taken = 0;
   const auto read_card = [&](Rank rank) -> bool {
     const std::uint64_t word = words_.load(rank, 0);
     if (word / phases != std::uint64_t(key) + 1 || word % phases == given_up) return false;
     cards[std::size_t(rank)] = card_of(rank);
-    taken |= rma.g(Symmetric<Notice>(notices_), rank).slots;
+    std::vector<std::uint64_t> theirs(taken.size());
+    rma.get(theirs, Symmetric<std::uint64_t>(slots_), rank);
+    TeamSlots::add(taken, theirs);
     return !cards[std::size_t(rank)].empty();
   };
   std::optional<Members> members;
@@ -159,10 +163,8 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
     for (Rank rank = 0; rank < world_.size(); ++rank)
       if (members->member_of(rank) < 0) cards[std::size_t(rank)].clear();
 
-    const int slot = std::countr_one(taken);
-    if (slot >= Fabric::teams_max)
-      throw_error(ErrorCode::unsupported, "there are {} teams, {} at most (rank {}, {})", slot, Fabric::teams_max,
-                  world_.rank(), short_name(where));
+    const int slot = fabric.team_slots().first_free(taken);
+    if (slot == fabric.team_slots().count()) Team::refuse_more(world_, slot, where);
     Team team(world_, fabric, *members, slot);
     calls_[0] = team.calls();
     rma.writes(Symmetric<std::uint64_t>(calls_));

@@ -38,8 +38,8 @@ class MeetingPoint {
   /// are, or were when they gave up.
   ///
   /// A rank is at one meeting at a time. Ranks that have several meetings in common come to them in the same order.
-  /// Throws `invalid_use` for a card that is empty or too long; `unsupported` when there are Fabric::teams_max teams;
-  /// `timeout`, `peer_lost`.
+  /// Throws `invalid_use` for a card that is empty or too long; `unsupported` when there are as many teams as there can
+  /// be; `timeout`, `peer_lost`.
   Met meet(std::uint32_t key, const std::string& card,
            FunctionRef<std::optional<Members>(const std::vector<std::string>&)> who, CallSite where);
 
@@ -47,7 +47,6 @@ class MeetingPoint {
   /// A rank that has given up leaves its card where it is, for others to read why they wait.
   enum Phase : std::uint64_t { away, given_up, here, counted, begun, refused };
   struct Notice {
-    std::uint64_t slots = 0;  ///< of teams that the rank has taken
     Index card_bytes = 0;
   };
 
@@ -66,6 +65,7 @@ class MeetingPoint {
   Index card_bytes_max_;
   SharedFlags words_;
   SymmetricArray<Notice> notices_;
+  SymmetricArray<std::uint64_t> slots_;  ///< that the rank's teams have taken
   SymmetricArray<std::byte> cards_;
   SymmetricArray<std::uint64_t> calls_;
 };

@@ -47,7 +47,7 @@ RankScope RankScope::join() {
     if (backend.join != nullptr)
       if (std::optional<RankScope> joined = backend.join()) return std::move(*joined);
   refuse_other_launcher("a world of its own, of one rank");
-  const auto alone = SharedWorld::make(1, std::nullopt, SharedWorld::Kind::threads);
+  const auto alone = SharedWorld::make({}, SharedWorld::Kind::threads);
   return RankScope(alone, alone->board(), 0, default_timeout_ns(),
                    [&] { return std::make_unique<ThreadsFabric>(alone, 0); });
 }

@@ -1,11 +1,13 @@
 #include "tranship/fabric/settings.hpp"
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/fabric/seam/team_slots.hpp>
 
 namespace tranship {
 
@@ -28,6 +30,16 @@ std::size_t heap_bytes_of(const std::string& name, const std::string& text) {
     throw_error(ErrorCode::bad_text, "{} is '{}': needs bytes, at least 1, perhaps with K, M, G or T", name,
                 printable(text));
   return static_cast<std::size_t>(bytes);
+}
+
+int teams_of(const std::string& name, const std::string& text) {
+  int teams = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, teams);
+  if (read.ec != std::errc() || read.ptr != end || teams < TeamSlots::count_min || teams > TeamSlots::count_max)
+    throw_error(ErrorCode::bad_text, "{} is '{}': needs a number of teams, {} to {}", name, printable(text),
+                TeamSlots::count_min, TeamSlots::count_max);
+  return teams;
 }
 
 }  // namespace tranship

@@ -13,4 +13,7 @@ std::int64_t timeout_ns_of(const std::string& name, const std::string& text);
 /// Bytes, at least 1, perhaps with K, M, G or T. Throws likewise.
 std::size_t heap_bytes_of(const std::string& name, const std::string& text);
 
+/// How many teams can exist at a time, within the limits of TeamSlots. Throws `bad_text`.
+int teams_of(const std::string& name, const std::string& text);
+
 }  // namespace tranship

@@ -28,7 +28,7 @@ class SubFabric final : public Fabric {
   std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override {
     return whole_.meeting(members.in(members_), slot, named);
   }
-  std::uint64_t& team_slots() noexcept override { return whole_.team_slots(); }
+  TeamSlots& team_slots() noexcept override { return whole_.team_slots(); }
   int world_slot() const noexcept override { return slot_; }
 
   HeapPlace heap() const noexcept override;

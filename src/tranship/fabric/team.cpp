@@ -1,7 +1,6 @@
 #include "tranship/fabric/team.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -21,9 +20,9 @@ struct Team::State {
 
   State(World& w, Fabric& f, const Members& m, int s)
       : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s, m)) {
-    fabric.team_slots() |= std::uint64_t(1) << slot;
+    fabric.team_slots().take(slot);
   }
-  ~State() { fabric.team_slots() &= ~(std::uint64_t(1) << slot); }
+  ~State() { fabric.team_slots().let_go(slot); }
 };
 
 Team::Team(World& world, Fabric& fabric, const Members& members, int slot)
@@ -153,18 +152,20 @@ Team::Split2d Team::split_2d(int x_size, CallSite where) {
   return {.x = *in_row, .y = *split(column, call(1), where)};
 }
 
+void Team::refuse_more(const World& world, int teams, CallSite where) {
+  throw_error(ErrorCode::unsupported,
+              "there are {} teams, as many as there can be; TRANSHIP_TEAMS sets how many that is (rank {}, {})", teams,
+              world.rank(), short_name(where));
+}
+
 std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& call, CallSite where) {
   // The lowest slot that is free on all of them. Teams without a common member may have the same one.
-  static_assert(Fabric::teams_max == 64);
-  std::vector<std::uint64_t> taken(static_cast<std::size_t>(size()));
-  const std::uint64_t here = state_->fabric.team_slots() | World::predefined_slots;
-  all_gather(call, &here, sizeof here, taken.data(), where);
-  std::uint64_t any = 0;
-  for (const std::uint64_t slots : taken) any |= slots;
-  const int slot = std::countr_one(any);
-  if (slot == Fabric::teams_max)
-    throw_error(ErrorCode::unsupported, "there are {} teams, {} at most (rank {}, {})", slot, Fabric::teams_max,
-                world().rank(), short_name(where));
+  TeamSlots& slots = state_->fabric.team_slots();
+  std::vector<std::uint64_t> taken = slots.taken(), all(taken.size() * static_cast<std::size_t>(size()));
+  all_gather(call, taken.data(), taken.size() * sizeof taken[0], all.data(), where);
+  TeamSlots::add(taken, all);
+  const int slot = slots.first_free(taken);
+  if (slot == slots.count()) refuse_more(world(), slot, where);
 
   std::optional<Team> team;
   if (mine) team = Team(world(), state_->fabric, *mine, slot);

@@ -64,7 +64,8 @@ class Team {
     int count = 1;
   };
   /// Collective over this team: members first, first + stride, ... of it. Nothing for those who are not among them.
-  /// Throws `invalid_use` when they do not lie in this team, `unsupported` when there are Fabric::teams_max teams.
+  /// Throws `invalid_use` when they do not lie in this team, `unsupported` when there are as many teams as
+  /// LaunchOptions::teams_max says.
   std::optional<Team> split_strided(const Strided& which, CallSite where = CallSite::here());
   /// Collective over this team, all of whose members bring the same list: its members `members`, in that order, at any
   /// steps. Nothing for those who are not among them. Throws what split_strided throws; `invalid_use` for an empty list
@@ -86,6 +87,7 @@ class Team {
   friend class World;
 
   struct State;
+  [[noreturn]] static void refuse_more(const World& world, int teams, CallSite where);
   int slot() const noexcept;
   std::uint64_t calls() const noexcept;
   void begin_at(std::uint64_t calls);

@@ -238,8 +238,6 @@ class World {
                                        CallSite where);
   void idle(int round) { fabric_->idle(round); }
   int spin_rounds() const noexcept { return fabric_->spin_rounds(); }
-  /// Those of the whole world, of the ranks that share memory, and of those of the machine.
-  static constexpr std::uint64_t predefined_slots = 7;
   /// A team of which every rank says its own members, which has a predefined slot in the whole world.
   Team predefined_team(const Members& members, int slot);
 

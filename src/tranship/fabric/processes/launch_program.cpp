@@ -40,7 +40,8 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
   if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());
   refuse_other_launcher("a world of its own, of all these ranks");
   default_timeout_ns();  // the ranks read it; what is wrong with it is found before they are started
-  const auto shared = SharedWorld::make(ranks, options.heap_bytes, SharedWorld::Kind::processes);
+  const auto shared =
+      SharedWorld::make({.ranks = ranks, .heap_bytes = options.heap_bytes}, SharedWorld::Kind::processes);
 
   ProcessGroup group(shared);
   Rank first = 0;

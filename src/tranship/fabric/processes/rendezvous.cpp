@@ -166,7 +166,8 @@ class Host {
       members_.resize(static_cast<std::size_t>(size_));
       enter(own_, getpid(), nullptr);
       while (!is_complete()) step("joined");
-      out.shared = SharedWorld::make(size_, heap_bytes(), SharedWorld::Kind::processes, CPU_COUNT(&cores_));
+      out.shared = SharedWorld::make({.ranks = size_, .heap_bytes = heap_bytes(), .cores = CPU_COUNT(&cores_)},
+                                     SharedWorld::Kind::processes);
       for (const Member& member : members_) out.peers.push_back(member.peer);
       welcome_all(out);
       while (count(&Member::has_mapped) < size_) step("mapped the shared memory");

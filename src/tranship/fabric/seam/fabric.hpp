@@ -13,6 +13,7 @@
 #include <tranship/fabric/seam/board.hpp>
 #include <tranship/fabric/seam/call.hpp>
 #include <tranship/fabric/seam/members.hpp>
+#include <tranship/fabric/seam/team_slots.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sync/shared_flags.hpp>
 
@@ -73,9 +74,6 @@ struct HeapPlace {
 
 class Fabric {
  public:
-  /// Teams that can exist at a time, the world included.
-  static constexpr int teams_max = 64;
-
   Fabric(Rank rank, int size, Board& board) : rank_(rank), size_(size), board_(&board) {}
   virtual ~Fabric() = default;
   Fabric(const Fabric&) = delete;
@@ -96,11 +94,11 @@ class Fabric {
   /// Whether peers that are reachable can reach what this rank has at `address`.
   virtual bool is_exposed(const void* address) const noexcept = 0;
   /// The meeting of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than
-  /// teams_max. What it says of its members it says of those of `named`, which are as many.
+  /// team_slots().count(). What it says of its members it says of those of `named`, which are as many.
   virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) = 0;
-  /// The slots that this rank's teams have taken, those of every world that it is in, a bit each; and the slot of the
-  /// team of all ranks.
-  virtual std::uint64_t& team_slots() noexcept { return team_slots_; }
+  /// The slots of this rank's teams, as many as teams can exist at a time, the world included; and the slot of the team
+  /// of all ranks.
+  virtual TeamSlots& team_slots() noexcept = 0;
   virtual int world_slot() const noexcept { return 0; }
 
   virtual HeapPlace heap() const noexcept = 0;
@@ -151,7 +149,6 @@ class Fabric {
   Rank rank_;
   int size_;
   Board* board_;
-  std::uint64_t team_slots_ = 0;
 };
 
 }  // namespace tranship

@@ -16,6 +16,8 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board
       shared_(std::move(shared)),
       here_(here),
       member_(here.member_of(rank)),
+      team_slots_(shared_->shape().teams),
+      brought_(static_cast<std::size_t>(shared_->shape().teams)),
       // A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores,
       // a rank that spins keeps the one it waits for from running.
       has_cores_(here.count <= shared_->shape().cores),

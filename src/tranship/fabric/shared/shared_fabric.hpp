@@ -3,8 +3,8 @@
 // members of its SharedWorld in any order.
 #pragma once
 
-#include <array>
 #include <memory>
+#include <vector>
 
 #include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/shared/shared_meeting.hpp>
@@ -21,6 +21,7 @@ class SharedFabric : public Fabric {
   /// Rank `here.rank_of(i)` of as many as the board has is member i of the SharedWorld.
   SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board, const Members& here);
 
+  TeamSlots& team_slots() noexcept override { return team_slots_; }
   PeerKind peer_kind(Rank peer) const noexcept override {
     return is_here(peer) ? PeerKind::reachable : PeerKind::messaged;
   }
@@ -66,8 +67,9 @@ class SharedFabric : public Fabric {
   std::shared_ptr<SharedWorld> shared_;
   Members here_;
   int member_;
-  std::array<SharedMeeting::Brought, teams_max> brought_;
-  bool has_cores_;  // each rank one of its own
+  TeamSlots team_slots_;
+  std::vector<SharedMeeting::Brought> brought_;  // by slot
+  bool has_cores_;                               // each rank one of its own
   int ranks_per_core_;
 };
 

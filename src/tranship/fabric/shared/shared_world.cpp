@@ -20,7 +20,7 @@ namespace tranship {
 /// At the start of the memory. Zeros until the one who made it has filled it in.
 struct SharedWorld::Header {
   static constexpr std::uint64_t magic_here = 0x7472616e73686970;  // "tranship"
-  static constexpr char layout_here[32] = "tranship 0.1.0 layout 3";
+  static constexpr char layout_here[32] = "tranship 0.1.0 layout 4";
 
   std::uint64_t magic;
   char layout[32];
@@ -32,12 +32,10 @@ struct SharedWorld::Header {
   std::uint64_t heap_bytes;
   std::uint64_t local_bytes;
   std::uint64_t cores;
+  std::uint64_t teams;
 };
 
 namespace {
-
-/// Those of the world, of the ranks that share memory, and of those of the machine.
-constexpr int slots_at_start = 3;
 
 using Base = std::atomic<std::uintptr_t>;
 static_assert(Base::is_always_lock_free);
@@ -50,8 +48,10 @@ struct Offsets {
     board = 256;
     bases = board + round_up(Board::size_bytes(shape.board_ranks), 64);
     arrivals = bases + round_up(ranks * sizeof(Base), 64);
-    places = arrivals + ranks * Fabric::teams_max * SharedWorld::arrivals_stride * sizeof(RealSync::Word);
-    segments = round_up(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), SharedMemory::alignment_bytes);
+    places = arrivals +
+             ranks * static_cast<std::size_t>(shape.teams) * SharedWorld::arrivals_stride * sizeof(RealSync::Word);
+    segments = round_up(places + ranks * static_cast<std::size_t>(shape.teams) * sizeof(MeetingPlace),
+                        SharedMemory::alignment_bytes);
     std::size_t each = 0, all = 0;
     if (__builtin_add_overflow(shape.heap_bytes, shape.local_bytes, &each) ||
         __builtin_add_overflow(each, SharedMemory::alignment_bytes - 1, &each) ||
@@ -88,16 +88,26 @@ std::optional<std::size_t> heap_bytes_of_environment() {
   return heap_bytes_of("TRANSHIP_HEAP", text);
 }
 
+int teams_of_environment() {
+  const char* text = std::getenv("TRANSHIP_TEAMS");
+  return text == nullptr || *text == '\0' ? TeamSlots::count_default : teams_of("TRANSHIP_TEAMS", text);
+}
+
 }  // namespace
 
-std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores,
-                                               int board_ranks) {
+std::shared_ptr<SharedWorld> SharedWorld::make(const Making& making, Kind kind) {
+  const int ranks = making.ranks, teams = making.teams ? *making.teams : teams_of_environment();
+  if (teams < TeamSlots::count_min || teams > TeamSlots::count_max)
+    throw_error(ErrorCode::invalid_use, "{}; {} to {} are possible", amount(teams, "team"), TeamSlots::count_min,
+                TeamSlots::count_max);
+  std::optional<std::size_t> heap_bytes = making.heap_bytes;
   const auto with = [&](std::size_t bytes) {
     const Shape shape{.ranks = ranks,
                       .heap_bytes = bytes,
                       .local_bytes = kind == Kind::processes ? bytes : 0,
-                      .cores = cores,
-                      .board_ranks = board_ranks};
+                      .cores = making.cores,
+                      .teams = teams,
+                      .board_ranks = making.board_ranks};
     return attempt([&] { return std::make_shared<SharedWorld>(shape, kind); });
   };
   if (!heap_bytes) heap_bytes = heap_bytes_of_environment();
@@ -121,7 +131,8 @@ std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::siz
 SharedWorld::SharedWorld(const Shape& shape, Kind kind)
     : memory_(made(completed(shape), kind)), shape_(completed(shape)) {
   const Offsets at(shape_);
-  memory_.obtain(0, at.places + static_cast<std::size_t>(slots_at_start * shape_.ranks) * sizeof(MeetingPlace)).value();
+  memory_.obtain(0, at.places + static_cast<std::size_t>(TeamSlots::predefined * shape_.ranks) * sizeof(MeetingPlace))
+      .value();
   auto& header = *reinterpret_cast<Header*>(memory_.data());
   header.magic = Header::magic_here;
   std::memcpy(header.layout, Header::layout_here, sizeof header.layout);
@@ -131,6 +142,7 @@ SharedWorld::SharedWorld(const Shape& shape, Kind kind)
   header.heap_bytes = shape_.heap_bytes;
   header.local_bytes = shape_.local_bytes;
   header.cores = static_cast<std::uint64_t>(shape_.cores);
+  header.teams = static_cast<std::uint64_t>(shape_.teams);
   lay_out();
 }
 
@@ -150,9 +162,11 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
             .heap_bytes = header.heap_bytes,
             .local_bytes = header.local_bytes,
             .cores = static_cast<int>(header.cores),
+            .teams = static_cast<int>(header.teams),
             .board_ranks = static_cast<int>(header.ranks)};
-  if (shape_.ranks < 1 || header.board_bytes != Board::size_bytes(shape_.ranks) ||
-      header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
+  if (shape_.ranks < 1 || shape_.teams < TeamSlots::count_min || shape_.teams > TeamSlots::count_max ||
+      header.board_bytes != Board::size_bytes(shape_.ranks) || header.place_bytes != sizeof(MeetingPlace) ||
+      Offsets(shape_).total != memory_.size_bytes())
     throw_error(
         ErrorCode::mismatch,
         "this program shares boards of {} and meeting places of {} bytes, the one that has started it {} and {}: "
@@ -178,7 +192,7 @@ void SharedWorld::lay_out() noexcept {
 }
 
 void SharedWorld::obtain_slot(int slot) const {
-  if (slot < slots_at_start) return;
+  if (slot < TeamSlots::predefined) return;
   const auto first = static_cast<std::size_t>(reinterpret_cast<std::byte*>(&meeting_place(0, slot)) - memory_.data());
   memory_.obtain(first, static_cast<std::size_t>(shape_.ranks) * sizeof(MeetingPlace)).value();
 }

@@ -49,6 +49,8 @@ class SharedWorld {
     std::size_t local_bytes = 0;
     /// That the one who makes it may run on, and so its ranks; 0 asks the system.
     int cores = 0;
+    /// That can exist at a time.
+    int teams = TeamSlots::count_default;
     /// Slots of its board, where its ranks are some of a world on several machines; 0: as many as there are ranks.
     int board_ranks = 0;
   };
@@ -58,8 +60,17 @@ class SharedWorld {
   /// With heaps of `heap_bytes` for each rank, and for processes as much local memory. Where nothing is said: what
   /// TRANSHIP_HEAP gives (bytes, or with K, M, G, T), else the memory of this machine, or less where the system does
   /// not grant so many addresses. Throws `no_memory` when it grants less than was said.
-  static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores = 0,
-                                           int board_ranks = 0);
+  ///
+  /// `teams` can exist at a time; where nothing is said, TRANSHIP_TEAMS, else TeamSlots::count_default.
+  struct Making {
+    int ranks = 1;
+    std::optional<std::size_t> heap_bytes = std::nullopt;
+    int cores = 0;
+    std::optional<int> teams = std::nullopt;
+    /// As Shape says.
+    int board_ranks = 0;
+  };
+  static std::shared_ptr<SharedWorld> make(const Making& making, Kind kind);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
   /// What two builds must have in common to share a world: "tranship 0.1.0 layout 3, boards of ...". Less than 128
@@ -72,7 +83,7 @@ class SharedWorld {
   /// Where the heap of rank 0 begins in it.
   std::size_t heap_offset_bytes() const noexcept { return place_of(0, 0); }
   Board& board() noexcept { return *board_; }
-  /// How often a rank has come to meetings in a slot, less than Fabric::teams_max.
+  /// How often a rank has come to meetings in a slot, less than Shape::teams.
   RealSync::Word& arrivals(Rank rank, int slot) const noexcept {
     return arrivals_[(slot * shape_.ranks + rank) * arrivals_stride];
   }

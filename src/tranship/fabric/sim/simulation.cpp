@@ -394,7 +394,7 @@ SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<
                 options.ranks_per_host);
   // Memory that is opened and closed has to be mapped twice, as that of processes can be.
   const auto kind = options.ranks_per_host > 0 ? SharedWorld::Kind::processes : SharedWorld::Kind::threads;
-  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, kind, 1);
+  const auto shared = SharedWorld::make({.ranks = options.ranks, .heap_bytes = options.heap_bytes, .cores = 1}, kind);
   Simulation simulation(options, shared);
   const SimulationReport report = simulation.run(body);
   const Rank first = simulation.first_failed();
