@@ -1,6 +1,7 @@
 // What ranks do together when nothing fails, at many sizes of world, most of them larger than the machine.
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
@@ -10,6 +11,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <tranship/base/pages.hpp>
 #include <tranship/base/sanitizers.hpp>
@@ -19,6 +22,7 @@
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 
 namespace tranship {
@@ -144,6 +148,90 @@ TEST(Contexts, come_and_go_in_any_order) {
     another.p(word, 6, world.rank());
     require(another.g(word, world.rank()) == 6, "it is there");
   });
+}
+
+// A hundred teams and their sub-teams at a time, twice.
+void make_many_teams(World& world) {
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Team> teams;
+    for (int i = 0; i < 126; ++i) {
+      teams.push_back(*world.team().split_strided({.count = world.size()}));
+      require(teams.back().all_gather(i).back() == i, "it meets");
+    }
+    require(teams[100].all_gather(7).front() == 7, "an earlier one meets");
+    bool is_refused = false;
+    try {
+      (void)world.team().split_strided({.count = world.size()});
+    } catch (const Error& error) {
+      is_refused = error.code() == ErrorCode::unsupported;
+    }
+    require(is_refused, "all are taken");
+  }
+}
+
+TEST(Teams, are_as_many_as_the_launch_says) {
+  launch({.ranks = 3, .teams_max = 129}, make_many_teams);
+  launch_processes({.ranks = 2, .teams_max = 129}, make_many_teams);
+  ASSERT_EQ(setenv("TRANSHIP_TEAMS", "129", 1), 0);
+  launch(2, make_many_teams);
+  for (const char* const wrong : {"3", "70000", "many", "80x"}) {
+    ASSERT_EQ(setenv("TRANSHIP_TEAMS", wrong, 1), 0);
+    EXPECT_THROW(launch(1, [](World&) {}), Error) << wrong;
+  }
+  unsetenv("TRANSHIP_TEAMS");
+  EXPECT_THROW(launch({.ranks = 1, .teams_max = 3}, [](World&) {}), Error);
+}
+
+/// The status with which a child process ends that runs `f`.
+template <class F>
+int status_of(F&& f) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    f();
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(GlobalExits, end_all_ranks_with_one_status) {
+  // One waits, one polls, one is at a barrier.
+  const auto end_all = [](World& world) {
+    const auto word = world.allocate<std::uint64_t>(1);
+    world.barrier();
+    if (world.rank() == 1) world.global_exit(41 + 256);
+    if (world.rank() == 2)
+      while (!world.context().test(word, Comparison::equal, 1)) {
+      }
+    if (world.rank() == 3) world.context().wait_until(word, Comparison::equal, 1);
+    world.barrier();
+  };
+  EXPECT_EQ(status_of([&] { launch(4, end_all); }), 41);
+  EXPECT_EQ(status_of([&] { simulate({.ranks = 4}, end_all); }), 41);
+  for (const bool all_compute : {false, true}) {
+    int status = -1;
+    try {
+      launch_processes(4, [&](World& world) {
+        if (all_compute && world.rank() != 1)
+          for (;;) pause();
+        if (all_compute) world.global_exit(41);
+        end_all(world);
+      });
+    } catch (const Error& error) {
+      status = error.rank;
+      EXPECT_NE(error.message().find("it has ended all ranks by global_exit(41)"), std::string::npos)
+          << error.message();
+    }
+    EXPECT_EQ(status, 1);
+  }
+  // Ranks that leave meanwhile; the first status counts.
+  EXPECT_NO_THROW(launch_processes(3, [](World& world) {
+    if (world.rank() == 0) world.global_exit(0);
+    if (world.rank() == 1) world.wait_until([&] { return world.has_ended(0); }, "rank 0");
+    if (world.rank() == 1) world.global_exit(5);
+  }));
 }
 
 class Worlds : public ::testing::TestWithParam<int> {};

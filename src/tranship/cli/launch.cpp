@@ -35,7 +35,7 @@ The ranks are processes of this machine; each becomes one when it calls tranship
 no name, and die with this command. When one dies, the others fail with its name within a second; those that have not
 ended after another second are named, and killed after 10 s. SIGINT, SIGTERM and SIGHUP are passed on to the ranks,
 which have as long to end; a second one kills them. Exit code: 0 when all ended with 0, else that of the first rank that
-failed (128 and the signal when it was killed).)";
+failed (128 and the signal when it was killed), or the status with which a rank has ended all of them (global_exit).)";
 
 constexpr int ranks_max = 4096;
 
@@ -118,6 +118,7 @@ int run(const LaunchArguments& options, const std::vector<std::string>& words) {
   const auto signals = [] { return take_signal(); };
   note_signals();
   const ProgramResult result = launch_program({.notice = notice, .signal_check = signals}, programs);
+  if (result.exit_status == 0) return 0;
   if (result.failed >= 0) {
     print_error(fmt::format("rank {} failed: {}", result.failed, result.reason));
     if (!result.late.empty()) print_error(result.late);

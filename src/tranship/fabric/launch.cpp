@@ -75,7 +75,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
   const auto shared = SharedWorld::make(making_of(options), SharedWorld::Kind::processes);
-  std::string late;
+  ProcessGroup::End end;
   std::exception_ptr interrupt;
   {
     ProcessGroup group(shared);
@@ -96,13 +96,13 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
     };
     Callback<PassedSignal()> check;
     if (options.interrupt_check != nullptr) check = interrupted;
-    late = group.wait(options.grace_ns, nullptr, check).late;
+    end = group.wait(options.grace_ns, nullptr, check);
   }
   if (interrupt) std::rethrow_exception(interrupt);
   const Rank first = shared->board().first_failed();
-  if (first < 0) return;
+  if (first < 0 || end.exit_status == 0) return;
   Error error(shared->board().failure_code_of(first),
-              shared->board().failure_of(first) + (late.empty() ? "" : "; " + late));
+              shared->board().failure_of(first) + (end.late.empty() ? "" : "; " + end.late));
   error.rank = first;
   throw error;
 }

@@ -9,6 +9,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/seam/backends.hpp>
+#include <tranship/fabric/seam/global_exit.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
@@ -104,6 +105,7 @@ bool RankScope::is_in_child() noexcept {
 
 void RankScope::finish() noexcept {
   if (!state_ || is_in_child()) return;
+  end_with_all(state_->board);
   state_->leave_world();
   state_->board.post_finished(state_->rank);
   state_.reset();
@@ -111,6 +113,7 @@ void RankScope::finish() noexcept {
 
 void RankScope::fail(const Error& error) noexcept {
   if (!state_ || is_in_child()) return;
+  end_with_all(state_->board);
   if (state_->world) state_->world->has_failed_ = true;
   state_->leave_world();
   state_->board.post_failed(state_->rank, error.code(), error.message());

@@ -11,6 +11,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/seam/global_exit.hpp>
 #include <tranship/fabric/settings.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
@@ -187,7 +188,16 @@ RegisteredMemory World::register_statics(CallSite where) {
 void World::check_failed() const {
   check_process();
   const Board& board = fabric_->board();
-  if (board.has_failed()) raise(ErrorCode::peer_lost, rank(), board.first_failed(), board.first_failure());
+  if (!board.has_failed()) return;
+  end_with_all(board);
+  raise(ErrorCode::peer_lost, rank(), board.first_failed(), board.first_failure());
+}
+
+void World::global_exit(int status) {
+  check_process();
+  Board& board = fabric_->board();
+  board.post_exit(rank(), status);
+  end_process(*board.exit_status());
 }
 
 void World::check_interrupt() {

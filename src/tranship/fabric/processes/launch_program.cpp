@@ -63,6 +63,7 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
   }
   ProcessGroup::End end = group.wait(options.grace_ns, options.notice, options.signal_check);
   ProgramResult result{.exit_codes = std::move(end.exit_codes), .late = std::move(end.late)};
+  result.exit_status = end.exit_status;
   // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
   result.failed = shared->board().first_failed();
   if (result.failed >= 0) result.reason = shared->board().failure_of(result.failed);

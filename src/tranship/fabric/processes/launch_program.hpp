@@ -42,6 +42,8 @@ struct ProgramResult {
   /// Which ranks were killed since they had not ended in time, and what they were doing: "rank 1 (process 77, stopped
   /// by a signal): not ended within 10 s of that, and killed"; "" when there are none.
   std::string late;
+  /// With which a rank has ended all of them (World::global_exit).
+  std::optional<int> exit_status = std::nullopt;
 };
 
 /// Runs programs as the processes of one world, the ranks of the first one first; each process becomes a rank when it

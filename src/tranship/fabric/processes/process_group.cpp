@@ -99,7 +99,9 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(
     }
     if (!is_ending && (is_interrupted || shared_->board().first_failed() >= 0)) {
       is_ending = true;
-      deadline = Deadline::after_ns(grace_ns);
+      constexpr std::int64_t exit_ns_max = 250'000'000;  // for ranks that compute, when another one has ended all
+      const bool all_end = shared_->board().exit_status().has_value();
+      deadline = Deadline::after_ns(all_end ? std::min(grace_ns, exit_ns_max) : grace_ns);
       notice_due = Deadline::after_ns(grace_ns / 10);
     }
     const std::int64_t left_ns =
@@ -114,6 +116,7 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(
       if (polled[i].revents != 0) end(ranks[i]);
     if (is_ending && notice_due.passed()) {
       notice_due = Deadline::never();
+      if (shared_->board().exit_status()) continue;
       const Rank failed = shared_->board().first_failed();
       if (const std::string late = late_ranks(); notice && !late.empty())
         notice(fmt::format("{}: not ended since {}; to be killed in {:.3g} s", late,
@@ -121,7 +124,7 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(
                            static_cast<double>(deadline.remaining_ns()) * 1e-9));
     }
     if (is_ending && deadline.passed()) {
-      out.late = late_ranks();
+      if (!shared_->board().exit_status()) out.late = late_ranks();
       if (!out.late.empty())
         out.late +=
             fmt::format(": not ended within {:.3g} s of that, and killed", static_cast<double>(grace_ns) * 1e-9);
@@ -129,7 +132,8 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(
       deadline = Deadline::never();
     }
   }
-  for (const Process& process : processes_) out.exit_codes.push_back(process.exit_code);
+  out.exit_status = shared_->board().exit_status();
+  for (const Process& process : processes_) out.exit_codes.push_back(out.exit_status.value_or(process.exit_code));
   return out;
 }
 

@@ -39,6 +39,8 @@ class ProcessGroup {
     std::vector<int> exit_codes;
     /// Which ranks have not ended by themselves, what they were doing, and how long they had; "" when all have.
     std::string late;
+    /// With which a rank has ended all of them (World::global_exit): they all have it as their exit code.
+    std::optional<int> exit_status = std::nullopt;
   };
   /// Waits until all have ended; once one has failed, for `grace_ns`. When a tenth of that has passed and some have not
   /// ended, `notice` is told which, what they are doing, and when they are killed.

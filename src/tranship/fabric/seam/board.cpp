@@ -56,6 +56,7 @@ std::string running_line(std::uint64_t call) {
 struct alignas(64) Board::Head {
   std::atomic<Rank> first_failed_plus_1 = 0;
   std::atomic<bool> is_showing = false;  // several processes of a machine may show what another one's ranks wait for
+  std::atomic<int> exit_status_plus_1 = 0;
 };
 
 struct alignas(64) Board::Slot {
@@ -216,6 +217,19 @@ void Board::show(Rank rank, const Entry& entry) noexcept {
   if (head_->is_showing.exchange(true, std::memory_order_acquire)) return;  // another process does
   post_wait(rank, note_of(entry), now_ns() - entry.waited_ns);
   head_->is_showing.store(false, std::memory_order_release);
+}
+
+void Board::post_exit(Rank rank, int status) noexcept {
+  int none = 0;
+  head_->exit_status_plus_1.compare_exchange_strong(none, (status & 0xff) + 1, std::memory_order_release);
+  const int first = head_->exit_status_plus_1.load(std::memory_order_acquire) - 1;
+  std::array<char, 80> text{};
+  fmt::format_to_n(text.data(), text.size() - 1, "it has ended all ranks by global_exit({})", first);
+  post_failed(rank, ErrorCode::user_exception, text.data());
+}
+std::optional<int> Board::exit_status() const noexcept {
+  const int status = head_->exit_status_plus_1.load(std::memory_order_acquire);
+  return status == 0 ? std::nullopt : std::optional(status - 1);
 }
 
 bool Board::finished(Rank rank) const noexcept {

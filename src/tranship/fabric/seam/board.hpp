@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -79,6 +80,11 @@ class Board {
   /// The rank has failed: it has thrown (the rank itself says so), or has died (its launcher does). Keeps the
   /// first 1007 bytes of `message`.
   void post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept;
+
+  /// The rank ends all ranks with a status, which is the first one that any of them gives. Then it has failed.
+  void post_exit(Rank rank, int status) noexcept;
+  /// With which status all ranks are to end, if they are. Acquire.
+  std::optional<int> exit_status() const noexcept;
 
   /// Acquire.
   bool finished(Rank rank) const noexcept;

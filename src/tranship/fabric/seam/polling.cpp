@@ -6,6 +6,7 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/seam/fabric.hpp>
+#include <tranship/fabric/seam/global_exit.hpp>
 
 namespace tranship {
 namespace {
@@ -51,6 +52,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
 
   const Board& board = fabric.board();
   if (board.has_failed()) {
+    end_with_all(board);
     if (failure_ == Failure::seen_with_news || (failure_ == Failure::seen && same)) {
       Error error = make_error(ErrorCode::peer_lost, "{}; rank {} polls {} (from {})", board.first_failure(),
                                fabric.rank(), to_string(note), short_name(note.where));
