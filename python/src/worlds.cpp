@@ -368,6 +368,8 @@ void bind_worlds(nb::module_& module) {
           "activity_of", [](const RankHandle& self, Rank peer) { return self.world().activity_of(peer); }, "peer"_a,
           "What a rank does now, as failures report it.")
       .def(
+          "global_exit", [](const RankHandle& self, int status) { self.world().global_exit(status); }, "status"_a)
+      .def(
           "has_ended", [](const RankHandle& self, Rank peer) { return self.world().has_ended(peer); }, "peer"_a)
       .def(
           "is_reachable",
@@ -405,6 +407,10 @@ void bind_worlds(nb::module_& module) {
       "join",
       [](const std::optional<nb::bytes>& id, Rank rank, int size, std::optional<double> timeout,
          std::optional<std::size_t> heap_bytes) {
+        if (std::getenv(simulation_variable) != nullptr)
+          throw_error(ErrorCode::unsupported,
+                      "a simulation runs a function once for each rank, and this interpreter runs its program once: "
+                      "launch(f) can be simulated");
         JoinOptions options{.heap_bytes = heap_bytes, .interrupt_check = &check_signals};
         if (timeout) options.timeout_ns = in_ns(*timeout);
         std::optional<WorldId> name;
@@ -434,8 +440,9 @@ void bind_worlds(nb::module_& module) {
   module.def(
       "launch_ranks",
       [](int ranks, const nb::callable& f, const std::string& kind, std::optional<double> timeout,
-         std::optional<std::size_t> heap_bytes, std::uint64_t seed, bool messaged, int ranks_per_host) {
-        LaunchOptions options{.ranks = ranks, .heap_bytes = heap_bytes};
+         std::optional<std::size_t> heap_bytes, std::optional<int> teams_max, std::uint64_t seed, bool messaged,
+         int ranks_per_host) {
+        LaunchOptions options{.ranks = ranks, .heap_bytes = heap_bytes, .teams_max = teams_max};
         if (timeout) options.timeout_ns = in_ns(*timeout);
         Raised raised;
         if (kind == "threads")
@@ -453,7 +460,8 @@ void bind_worlds(nb::module_& module) {
         } else
           throw Error(ErrorCode::invalid_use, "ranks='" + kind + "': needs 'threads', 'processes' or 'sim'");
       },
-      "ranks"_a, "f"_a, "kind"_a, "timeout"_a, "heap_bytes"_a, "seed"_a, "messaged"_a, "ranks_per_host"_a);
+      "ranks"_a, "f"_a, "kind"_a, "timeout"_a, "heap_bytes"_a, "teams_max"_a, "seed"_a, "messaged"_a,
+      "ranks_per_host"_a);
   module.def("end_launches", &end_launches);
   module.def("launch_this", [](const nb::callable& f) {
     Raised raised;

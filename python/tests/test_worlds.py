@@ -165,20 +165,32 @@ def test_loops_that_poll_end_at_their_deadline(poll):
         world.barrier()
         if world.rank == 0:
             world.timeout = 0.2
-            with pytest.raises(ts.TimeoutError, match="nothing but poll"):
+            with pytest.raises(ts.TimeoutError, match="nothing new"):
                 while not POLLS[poll](f):
                     pass
 
     ts.launch(2, body)
 
 
-def test_loops_that_compute_between_polls_have_no_deadline():
+def test_loops_that_compute_between_polls_end_too():
     def body(world):
         f = ts.symmetric(world, 1, "u8")
-        world.timeout = 0.02
-        for _ in range(500):
-            assert sum(range(50_000)) > 0
-            assert f.get(0)[0] == 0 and not f.test("==", 1)
+        world.timeout = 0.1
+        with pytest.raises(ts.TimeoutError, match="nothing new"):
+            while not f.test("==", 1):
+                assert sum(range(50_000)) > 0
+
+    ts.launch(1, body)
+
+
+def test_loops_over_what_changes_do_not_end():
+    def body(world):
+        f = ts.symmetric(world, 1, "u8")
+        world.timeout = 0.05
+        for step in range(100):
+            assert sum(range(100_000)) > 0
+            f.local[0] = step
+            assert f.get(0)[0] == step
 
     ts.launch(1, body)
 
@@ -521,3 +533,36 @@ def test_no_face_becomes_many_worlds_of_one_rank(face, variables):
     assert "Unsupported" in refused.stderr and "tranship launch -n" in refused.stderr
     assert run(TRANSHIP_SEPARATE_WORLDS="1").stdout.splitlines()[-1:] == ["done"]
     assert run(**{name: "1" if "RANK" not in name else "0" for name in variables}).stdout.splitlines()[-1:] == ["done"]
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "sim"])
+def test_a_rank_ends_all_ranks_with_one_status(kind):
+    program = """
+import sys
+import tranship as ts
+
+def main(world):
+    sys.stdout.write(f"rank{world.rank}\\n")
+    if world.rank == 1:
+        world.global_exit(43)
+    world.barrier()
+
+try:
+    ts.launch(3, main, ranks=sys.argv[1])
+except ts.Error as error:
+    assert "global_exit(43)" in str(error), error
+    sys.exit(43)
+"""
+    ended = subprocess.run([sys.executable, "-c", program, kind], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 43, ended.stderr
+    assert "rank1" in ended.stdout
+
+
+def test_as_many_teams_as_the_launch_says():
+    def body(world):
+        teams = [world.split(heap_bytes=1 << 16) for _ in range(80)]
+        return [team.all_gather(7) for team in teams][-1]
+
+    assert ts.launch(2, body, teams_max=100) == [[7, 7]] * 2
+    with pytest.raises(ts.Unsupported, match="TRANSHIP_TEAMS"):
+        ts.launch(2, body)

@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Optional, SupportsIndex, TypeVar, Union, overload
+from typing import Any, Literal, NamedTuple, NoReturn, Optional, SupportsIndex, TypeVar, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,18 @@ class World:
     def activity_of(self, peer: int) -> str:
         """What a rank does now, as failures report it: ``"running"``, ``"waiting for barrier ..."``."""
         return self._core.activity_of(peer)
+
+    def global_exit(self, status: int) -> NoReturn:
+        """Ends all ranks, of the outermost world, with the low 8 bits of ``status``; of several calls the first counts.
+
+        What standard streams hold is written; nothing else is cleaned up. Where ranks are threads or simulated, their one
+        process ends. Other processes end when they next wait, poll, or leave the world, or are killed a quarter of a
+        second later by what has launched them.
+        """
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._core.global_exit(status)
+        raise AssertionError("the process has not ended")
 
     def has_ended(self, peer: int) -> bool:
         """Whether a rank has finished or failed."""
@@ -384,6 +396,7 @@ def launch(
     ranks: str = ...,
     timeout: Optional[float] = ...,
     heap_bytes: Optional[int] = ...,
+    teams_max: Optional[int] = ...,
 ) -> list[T]: ...
 def launch(
     n: Any,
@@ -393,6 +406,7 @@ def launch(
     ranks: str = "threads",
     timeout: Optional[float] = None,
     heap_bytes: Optional[int] = None,
+    teams_max: Optional[int] = None,
 ) -> Any:
     """Runs ``f(world)`` as so many ranks and returns what they return, in their order.
 
@@ -413,6 +427,8 @@ def launch(
         Seconds that a wait may take: 60, or what ``TRANSHIP_TIMEOUT`` says.
     heap_bytes
         What each rank's symmetric heap may grow to.
+    teams_max
+        How many teams can exist at a time, those of :meth:`World.split` among them: 64, or what ``TRANSHIP_TEAMS`` says.
 
     Raises
     ------
@@ -438,14 +454,19 @@ def launch(
         raise InvalidUse(f"launch needs a function that takes a World, not {f!r}")
     _check_timeout(timeout)
     if ranks == "processes":
-        return _launch_processes(n, f, timeout, heap_bytes)
+        return _launch_processes(n, f, timeout, heap_bytes, teams_max)
     results = {}
-    _core.launch_ranks(n, _as_rank(f, results.__setitem__), ranks, timeout, heap_bytes, 1, False, 0)
+    keep = _as_rank(f, results.__setitem__)
+    _core.launch_ranks(n, keep, ranks, timeout, heap_bytes, teams_max, 1, False, 0)
     return [results[rank] for rank in range(n)]
 
 
 def _launch_processes(
-    ranks: int, f: Callable[[World], T], timeout: Optional[float], heap_bytes: Optional[int]
+    ranks: int,
+    f: Callable[[World], T],
+    timeout: Optional[float],
+    heap_bytes: Optional[int],
+    teams_max: Optional[int],
 ) -> list[T]:
     with tempfile.TemporaryDirectory(prefix="tranship-") as folder:
 
@@ -454,7 +475,8 @@ def _launch_processes(
                 with open(os.path.join(folder, str(rank)), "wb") as file:
                     pickle.dump(result, file)
 
-        _core.launch_ranks(ranks, in_children(_as_rank(f, keep)), "processes", timeout, heap_bytes, 1, False, 0)
+        run = in_children(_as_rank(f, keep))
+        _core.launch_ranks(ranks, run, "processes", timeout, heap_bytes, teams_max, 1, False, 0)
 
         def result_of(rank: int) -> Any:
             try:
@@ -499,6 +521,7 @@ def simulate(
         "sim",
         timeout,
         heap_bytes,
+        None,
         seed,
         peers == "messaged",
         ranks_per_host,
