@@ -691,6 +691,30 @@ TEST(Simulate, RanksLieOnSeveralMachinesOnRequest) {
   EXPECT_NE(failed.errors.find("--seeds 1 --ranks-per-host 2 "), std::string::npos) << failed.errors;
 }
 
+// Each rank has a call of main() of its own, on two machines as on one.
+TEST(Simulate, RunsProgramsThatJoinByThemselves) {
+  const auto run = [](std::vector<std::string> options, const char* how) {
+    options.insert(options.begin(), {"simulate", "-n", "3", "--seeds", "40"});
+    options.insert(options.end(), {TRANSHIP_JOINING_PROGRAM, how});
+    return Workplace().run(options);
+  };
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{}, {"--messaged"}, {"--ranks-per-host", "2"}}) {
+    const Outcome seen = run(options, "");
+    EXPECT_EQ(seen.code, 0) << seen.errors;
+    EXPECT_NE(seen.output.find("40 seeds of 3 ranks: none failed\n"), std::string::npos) << seen.output;
+  }
+  const auto expect_failure = [&](const char* how, const std::string& text) {
+    const Outcome failed = run({}, how);
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_NE(failed.errors.find("seed "), std::string::npos) << failed.errors;
+    EXPECT_NE(failed.errors.find(text), std::string::npos) << failed.errors;
+  };
+  expect_failure("races", "a quiet, a fence or a signal that is put with it is missing");
+  expect_failure("returns", "main() of rank 1 has returned 3");
+  expect_failure("fails", "the disk is gone");
+}
+
 TEST(Simulate, EndsAsTheProgramDoes) {
   EXPECT_EQ(Workplace().run(simulating({"--seeds", "3"}, "fails_after_its_ranks")).code, 9);
   const Outcome missing = Workplace().run({"simulate", "-n", "2", "/no/such/program"});

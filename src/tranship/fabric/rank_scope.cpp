@@ -11,6 +11,7 @@
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/global_exit.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
+#include <tranship/fabric/sim/program_main.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 
@@ -24,7 +25,9 @@ struct RankScope::State {
   int exceptions_before = std::uncaught_exceptions();
   std::unique_ptr<Fabric> fabric = {};
   std::optional<World> world = {};
+  SimulatedPart* simulated = nullptr;  // whose world is the simulation's, and lives until its main() has returned
 
+  World& current() noexcept { return simulated ? *simulated->world : *world; }
   void leave_world() noexcept {
     world.reset();
     fabric.reset();
@@ -36,14 +39,15 @@ namespace {
 void check_not_simulated() {
   if (std::getenv(simulation_variable) != nullptr)
     throw_error(ErrorCode::unsupported,
-                "this program joins a world by a call of its own, and a simulation runs a function under many seeds: "
-                "launch(f) can be simulated");
+                "this program joins a world by its id, together with others, and a simulation starts one program: what "
+                "calls launch(f), or joins without an id, can be simulated");
 }
 
 }  // namespace
 
 RankScope RankScope::join() {
-  check_not_simulated();
+  if (SimulatedPart* const part = take_simulated_part()) return RankScope(*part);
+  if (std::getenv(simulation_variable) != nullptr) simulate_main();
   for (const Backend& backend : available_backends())
     if (backend.join != nullptr)
       if (std::optional<RankScope> joined = backend.join()) return std::move(*joined);
@@ -80,6 +84,10 @@ RankScope::RankScope(std::shared_ptr<void> owner, Board& board, Rank rank, std::
   }
 }
 
+RankScope::RankScope(SimulatedPart& part)
+    : state_(new State{
+          .owner = nullptr, .board = part.world->fabric_->board(), .rank = part.world->rank(), .simulated = &part}) {}
+
 RankScope::RankScope(RankScope&&) noexcept = default;
 
 RankScope::~RankScope() {
@@ -92,8 +100,8 @@ RankScope::~RankScope() {
 
 World& RankScope::world() {
   if (!state_) throw_error(ErrorCode::invalid_use, "the rank has left its world");
-  state_->world->check_process();
-  return *state_->world;
+  state_->current().check_process();
+  return state_->current();
 }
 
 bool RankScope::is_in_child() noexcept {
@@ -105,6 +113,7 @@ bool RankScope::is_in_child() noexcept {
 
 void RankScope::finish() noexcept {
   if (!state_ || is_in_child()) return;
+  if (state_->simulated) return state_.reset();  // its peers see it when main() has returned
   end_with_all(state_->board);
   state_->leave_world();
   state_->board.post_finished(state_->rank);
@@ -113,6 +122,10 @@ void RankScope::finish() noexcept {
 
 void RankScope::fail(const Error& error) noexcept {
   if (!state_ || is_in_child()) return;
+  if (state_->simulated) {
+    state_->simulated->failure = error;
+    return state_.reset();
+  }
   end_with_all(state_->board);
   if (state_->world) state_->world->has_failed_ = true;
   state_->leave_world();

@@ -31,10 +31,14 @@ class RankScope {
  public:
   /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, or as the
   /// one rank of a world of its own. A process joins once; children that it starts afterwards are no ranks. Throws
-  /// `unsupported` under `tranship simulate`, which runs a function many times: that takes launch(f); `mismatch` where
-  /// another build has started this process. Throws `unsupported` in a process that mpirun or srun has started as one
-  /// of several, which would all be worlds of one rank; TRANSHIP_SEPARATE_WORLDS=1 in the environment lets them be
-  /// that.
+  /// `mismatch` where another build has started this process; `unsupported` in a process that mpirun or srun has
+  /// started as one of several, which would all be worlds of one rank; TRANSHIP_SEPARATE_WORLDS=1 in the environment
+  /// lets them be that.
+  ///
+  /// Under `tranship simulate` this call runs main() again, once for each rank and seed, on stacks of 1 MiB that share
+  /// what is static in the program. In these calls it returns as the rank, and main() is to return 0 rather than to
+  /// call std::exit. It does not return to the main() that came first: it ends the process after the last seed, or
+  /// after the first one that fails. Throws `unsupported` there where the program has been stripped of the symbol main.
   static RankScope join();
 
   /// Collective over processes of one user on one machine that were started apart: joins the world of `id` as rank
@@ -72,6 +76,8 @@ class RankScope {
   void fail(const Error& error) noexcept;
 
  private:
+  explicit RankScope(struct SimulatedPart& part);
+
   struct State;
   /// Whether this is the copy that a fork has made of a rank's; then there is nothing left to leave.
   bool is_in_child() noexcept;

@@ -4,6 +4,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/sim/program_main.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/face/dri/state.hpp>
 
@@ -178,6 +179,7 @@ int DRI_Error_report(int code, const char* detail) {
 
 int DRI_Init(int*, char***) {
   RankState* began = nullptr;
+  if (begins_as_simulated()) current() = nullptr;
   const int code = guarded([&] {
     if (current() && current()->is_initialised)
       refuse(DRI_ERR_ORDER, "{} has been called before: a rank begins once",

@@ -1,0 +1,116 @@
+#include "tranship/fabric/sim/program_main.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/sim/simulate_program.hpp>
+
+namespace tranship {
+namespace {
+
+std::string contents_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// Where the system has put the program, relative to what its file says.
+std::uintptr_t program_base() {
+  std::uintptr_t base = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<std::uintptr_t*>(out) = info->dlpi_addr;
+        return 1;  // the program comes first
+      },
+      &base);
+  return base;
+}
+
+template <class T>
+bool read_at(const std::string& file, std::uint64_t offset, T& out) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return false;
+  std::memcpy(&out, file.data() + offset, sizeof(T));
+  return true;
+}
+
+/// The address that the tables of symbols in the file give for the function main; 0 where they do not name it.
+std::uintptr_t main_in(const std::string& file) {
+  ElfW(Ehdr) header;
+  if (!read_at(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return 0;
+  const auto section_at = [&](std::uint64_t index, ElfW(Shdr) & out) {
+    return read_at(file, header.e_shoff + index * header.e_shentsize, out);
+  };
+  ElfW(Shdr) table, names;
+  for (std::uint64_t i = 0; i < header.e_shnum && section_at(i, table); ++i) {
+    if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || !section_at(table.sh_link, names)) continue;
+    ElfW(Sym) symbol;
+    for (std::uint64_t at = 0; at + sizeof symbol <= table.sh_size && read_at(file, table.sh_offset + at, symbol);
+         at += sizeof symbol) {
+      const std::uint64_t name = names.sh_offset + symbol.st_name;
+      if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_value == 0 || name > file.size()) continue;
+      if (std::string_view(file).substr(name, 5) == std::string_view("main", 5)) return symbol.st_value;
+    }
+  }
+  return 0;
+}
+
+thread_local SimulatedPart* beginning = nullptr;
+
+}  // namespace
+
+ProgramMain::ProgramMain() {
+  const std::uintptr_t address = main_in(contents_of("/proc/self/exe"));
+  if (address == 0)
+    throw_error(ErrorCode::unsupported,
+                "this program joins a world by a call of its own, and a simulation runs main() once for each rank, but "
+                "the program has no symbol of that name: it has been stripped");
+  main_ = reinterpret_cast<Main>(program_base() + address);
+  const std::string words = contents_of("/proc/self/cmdline");
+  for (std::size_t at = 0; at < words.size(); at += words_.back().size() + 1) words_.emplace_back(words.c_str() + at);
+}
+
+int ProgramMain::run() const {
+  std::vector<std::string> words = words_;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return main_(static_cast<int>(words.size()), pointers.data(), environ);
+}
+
+SimulatedPart* take_simulated_part() noexcept {
+  return std::exchange(beginning, nullptr);
+}
+
+bool begins_as_simulated() noexcept {
+  return beginning != nullptr;
+}
+
+void simulate_main() {
+  const ProgramMain program;
+  try {
+    detail::simulate_seeds([&](World& world) {
+      SimulatedPart part{.world = &world};
+      beginning = &part;  // until it joins, no other rank runs
+      const int status = program.run();
+      beginning = nullptr;
+      if (part.failure) throw *part.failure;
+      if (status != 0)
+        throw_error(ErrorCode::user_exception, "main() of rank {} has returned {}", world.rank(), status);
+    });
+  } catch (...) {  // the one who has started this process knows it
+    std::exit(1);
+  }
+  std::exit(0);
+}
+
+}  // namespace tranship
