@@ -70,8 +70,33 @@ class CountingFabric final : public SharedFabric {
     return std::make_unique<CountingMeeting>(SharedFabric::meeting(members, slot, named), offers_read);
   }
 
+  void idle(int round) override {
+    ++idles;
+    SharedFabric::idle(round);
+  }
+
   Index offers_read = 0;  ///< in the team that has met last
+  Index idles = 0;
 };
+
+// A rank that looks again where nothing has changed gives its core away; one that sees something new, or gets something
+// else each time, as a collective does, keeps it.
+TEST(Polls, give_the_core_away_in_vain_alone) {
+  const auto shared = SharedWorld::make({.ranks = 1, .heap_bytes = std::size_t(1) << 20}, SharedWorld::Kind::threads);
+  CountingFabric fabric(shared, 0);
+  World world(fabric, default_timeout_ns());
+  constexpr Index places = 100'000;  // none comes again while a row of looks lasts
+  const auto words = world.allocate<std::uint64_t>(places);
+  Context& rma = world.context();
+  const Index before = fabric.idles;
+  for (int i = 0; i < 200'000; ++i) (void)rma.g(words.from(i % places), 0);
+  for (int i = 0; i < 200'000; ++i) (void)rma.fetch_inc(words, 0);
+  for (int i = 0; i < 200'000; ++i) (void)rma.test(words.from(1), Comparison::equal, 0);
+  EXPECT_EQ(fabric.idles, before);
+  while (fabric.idles == before) (void)rma.test(words.from(1), Comparison::equal, 1);
+  const Index after_test = fabric.idles;
+  while (fabric.idles == after_test) (void)rma.g(words.from(1), 0);
+}
 
 TEST(Broadcasts, read_what_the_root_brings_alone) {
   constexpr int ranks = 12;

@@ -23,8 +23,8 @@ void Polling::begin(const Fabric& fabric, std::int64_t now_ns) {
   place_count_ = 0;
 }
 
-bool Polling::goes_on(const Fabric& fabric, const WaitNote& note) {
-  if (since_ns_ == 0 || fabric.board().call_of(fabric.rank()) != calls_) return false;
+Polling::Row Polling::next(const Fabric& fabric, const WaitNote& note) {
+  if (since_ns_ == 0 || fabric.board().call_of(fabric.rank()) != calls_) return Row::ends;
   // A test that has not found what it looked for goes on wherever it looks, until something else shows there. It leaves
   // places to what is told by them alone.
   const bool is_test = note.shows == WaitNote::Shows::comparison;
@@ -32,20 +32,22 @@ bool Polling::goes_on(const Fabric& fabric, const WaitNote& note) {
   const auto known = std::find_if(places_.begin(), end, [&](const Place& place) {
     return place.rank == note.flag_rank && place.index == note.flag_index;
   });
-  if (known != end) return known->seen == note.seen;
-  if (place_count_ >= places_.size() / (is_test ? 2 : 1)) return is_test;  // else it goes through memory
+  if (known != end) return known->seen == note.seen ? Row::sees_the_same : Row::ends;
+  if (place_count_ >= places_.size() / (is_test ? 2 : 1))
+    return is_test ? Row::sees_the_same : Row::ends;  // else it goes through memory
   places_[place_count_++] = {note.flag_rank, note.flag_index, note.seen};
-  return true;
+  return is_test ? Row::sees_the_same : Row::has_another_place;
 }
 
 int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns) {
   const std::int64_t now = now_ns(), passed_ns = now - std::exchange(looked_ns_, now);
   const std::int64_t polls = passed();
   more_ = 0;
-  const bool same = goes_on(fabric, note);
+  const Row row = next(fabric, note);
+  const bool same = row != Row::ends;
   if (!same) {
     begin(fabric, now);
-    goes_on(fabric, note);  // remembers the place
+    next(fabric, note);  // remembers the place
   }
   has_missed_ |= same && polls > 1;
   looks_ = std::min(looks_ + 1, looks_min);
@@ -75,7 +77,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
     throw error;
   }
   if (fabric.polls_per_look() > 0) return given_ = fabric.polls_per_look();
-  if (same && now - gave_away_ns_ >= fabric.poll_ns()) {
+  if (row == Row::sees_the_same && now - gave_away_ns_ >= fabric.poll_ns()) {
     fabric.idle(0);  // the time until the next look counts from before it
     gave_away_ns_ = now;
   }

@@ -24,8 +24,8 @@ class Polling {
  public:
   /// After a look that `note` describes. Throws `peer_lost` when a rank has failed, at the second look after that, so
   /// that what came before is seen; `timeout` when the row is older than `timeout_ns`, and has 16 looks or one for each
-  /// of its polls. Where the row goes on, gives the core away once in Fabric::poll_ns(). Returns how many polls may
-  /// pass until the next call: those of Fabric::poll_ns() or so, 1024 at most.
+  /// of its polls. Where the rank sees again what it has seen, gives the core away once in Fabric::poll_ns(). Returns
+  /// how many polls may pass until the next call: those of Fabric::poll_ns() or so, 1024 at most.
   int look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns);
   /// So many polls have passed beside those that look() has given: those of a group of lanes that poll together.
   void add_polls(std::int64_t more) noexcept { more_ += more; }
@@ -40,8 +40,12 @@ class Polling {
     std::int64_t index;
     std::uint64_t seen;
   };
-  /// Whether the row goes on.
-  bool goes_on(const Fabric& fabric, const WaitNote& note);
+  enum class Row : std::uint8_t {
+    ends,
+    has_another_place,
+    sees_the_same,  ///< where it has looked before, or by a test, which looks for something by itself
+  };
+  Row next(const Fabric& fabric, const WaitNote& note);
   void begin(const Fabric& fabric, std::int64_t now_ns);
   int next_step(std::int64_t polls, std::int64_t passed_ns, std::int64_t wanted_ns);
 
