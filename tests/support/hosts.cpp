@@ -216,9 +216,8 @@ class Launch {
     for (Rank rank = 0; rank < ranks_; ++rank)
       if (host_of(rank) == host) ranks.push_back(rank);
     const auto shared =
-        SharedWorld::make(
-        {.ranks = int(ranks.size()), .heap_bytes = options_.heap_bytes, .board_ranks = ranks_},
-        SharedWorld::Kind::processes);
+        SharedWorld::make({.ranks = int(ranks.size()), .heap_bytes = options_.heap_bytes, .board_ranks = ranks_},
+                          SharedWorld::Kind::processes);
     std::vector<pid_t> processes;
     for (const Rank rank : ranks) {
       const pid_t parent = getpid(), process = fork();

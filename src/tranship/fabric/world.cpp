@@ -256,6 +256,10 @@ void World::wait_for_word(const SharedFlags& words, Rank rank, int index, std::u
 
 void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
   polling_.end_row();
+  wait_within_poll(ready, note, deadline);
+}
+
+void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
   if (fabric_->spin_ns() > 0) {
     const Deadline spun = Deadline::after_ns(std::min(fabric_->spin_ns(), deadline.remaining_ns()));
     for (;;) {

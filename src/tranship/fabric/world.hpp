@@ -219,6 +219,13 @@ class World {
     if (!ready()) wait_longer(ready, note, deadline);
   }
 
+  /// For transports: a poll whose answer is waited for remains a poll.
+  template <class Ready>
+  void wait_for_answer(Ready&& ready, const WaitNote& note) {
+    check_process();
+    if (!ready()) wait_within_poll(ready, note, deadline());
+  }
+
   /// Waits until a word is `at_least` that value (acquire). Where the note names no rank, the owner of the word is
   /// meant to raise it.
   void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note) {
@@ -249,6 +256,7 @@ class World {
   Team predefined_team(const Members& members, int slot);
 
   void wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);
+  void wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);
   void wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
                      Deadline deadline);
   void check_peer(Rank peer) const;

@@ -9,7 +9,7 @@ namespace tranship {
 void HostsTransport::wait_for(const char* label, const Answers& answers, CallSite where) {
   std::size_t come = 0;
   try {
-    world_.wait_until(
+    world_.wait_for_answer(
         [&] {
           const auto has_come = [&] {
             while (come < answers.size() && answers[come]->is_here.load(std::memory_order_acquire)) ++come;
