@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
@@ -73,10 +74,15 @@ struct HostsEngine::Head {
   std::uint64_t compare = 0;
 };
 
+struct HostsEngine::Server {
+  std::thread thread;
+};
+
 HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap)
     : wire_(wire), board_(board), rank_(rank), here_(here), heap_(heap) {
   board_.connect(here_, *this);
-  server_ = std::thread([this] { serve(); });
+  server_ = std::make_unique<Server>();
+  server_->thread = std::thread([this] { serve(); });
 }
 
 HostsEngine::~HostsEngine() {
@@ -90,7 +96,7 @@ HostsEngine::~HostsEngine() {
   while (!is_over() && !deadline.passed()) wire_.wait(1'000'000);
   is_ending_.store(true, std::memory_order_release);
   wire_.wake();
-  server_.join();
+  server_->thread.join();
 }
 
 bool HostsEngine::all_have_ended() const noexcept {

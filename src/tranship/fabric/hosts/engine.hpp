@@ -15,7 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -99,7 +98,8 @@ class HostsEngine final : public BoardLink {
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
   std::atomic<std::uint64_t> shown_ = 0;  // entries that were asked for and have come
   std::atomic<bool> is_ending_ = false;
-  std::thread server_;
+  struct Server;  // the thread
+  std::unique_ptr<Server> server_;
 };
 
 }  // namespace tranship
