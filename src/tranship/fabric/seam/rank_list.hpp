@@ -2,9 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-
-#include <fmt/core.h>
 
 #include <tranship/base/index.hpp>
 
@@ -17,10 +14,10 @@ class RankList {
   /// "; rank 3 <what>", where `what` is called for ranks that are listed alone.
   template <class What>
   void add(Rank rank, What&& what) {
-    if (ranks_++ < listed_max) text_ += fmt::format("; rank {} {}", rank, what());
+    if (ranks_++ < listed_max) text_ += "; rank " + std::to_string(rank) + " " + std::string(what());
   }
   std::string text() const {
-    return ranks_ <= listed_max ? text_ : text_ + fmt::format("; and {} more", ranks_ - listed_max);
+    return ranks_ <= listed_max ? text_ : text_ + "; and " + std::to_string(ranks_ - listed_max) + " more";
   }
 
  private:
