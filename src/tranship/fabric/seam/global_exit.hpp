@@ -5,7 +5,7 @@
 
 namespace tranship {
 
-/// Ends this process as soon as any rank has asked for it: what standard streams hold is written, and nothing that
+/// Ends this process as soon as any rank has asked for it: what the streams of stdio hold is written, and nothing that
 /// lives in the program is destroyed, since other threads may use it.
 [[noreturn]] void end_process(int status) noexcept;
 
