@@ -13,7 +13,7 @@ namespace tranship {
 class HostsFabric final : public ProcessesFabric {
  public:
   /// The SharedWorld's board has a slot for every rank of the job. The engine outlives the fabric.
-  HostsFabric(std::shared_ptr<SharedWorld> shared, HostsEngine& engine, std::vector<int> host_of)
+  HostsFabric(const std::shared_ptr<SharedWorld>& shared, HostsEngine& engine, std::vector<int> host_of)
       : HostsFabric(shared, shared->board(), engine, std::move(host_of)) {}
 
   std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override;

@@ -43,6 +43,8 @@ bool read_at(const std::string& file, std::uint64_t offset, T& out) {
   return true;
 }
 
+constexpr char main_and_end[] = "main";
+
 /// The address that the tables of symbols in the file give for the function main; 0 where they do not name it.
 std::uintptr_t main_in(const std::string& file) {
   ElfW(Ehdr) header;
@@ -58,7 +60,7 @@ std::uintptr_t main_in(const std::string& file) {
          at += sizeof symbol) {
       const std::uint64_t name = names.sh_offset + symbol.st_name;
       if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_value == 0 || name > file.size()) continue;
-      if (std::string_view(file).substr(name, 5) == std::string_view("main", 5)) return symbol.st_value;
+      if (std::string_view(file).substr(name, 5) == std::string_view(main_and_end, 5)) return symbol.st_value;
     }
   }
   return 0;
@@ -74,7 +76,7 @@ ProgramMain::ProgramMain() {
     throw_error(ErrorCode::unsupported,
                 "this program joins a world by a call of its own, and a simulation runs main() once for each rank, but "
                 "the program has no symbol of that name: it has been stripped");
-  main_ = reinterpret_cast<Main>(program_base() + address);
+  main_ = reinterpret_cast<Main>(program_base() + address);  // NOLINT(performance-no-int-to-ptr): the file says it so
   const std::string words = contents_of("/proc/self/cmdline");
   for (std::size_t at = 0; at < words.size(); at += words_.back().size() + 1) words_.emplace_back(words.c_str() + at);
 }
