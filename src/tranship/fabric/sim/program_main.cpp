@@ -43,8 +43,6 @@ bool read_at(const std::string& file, std::uint64_t offset, T& out) {
   return true;
 }
 
-constexpr char main_and_end[] = "main";
-
 /// The address that the tables of symbols in the file give for the function main; 0 where they do not name it.
 std::uintptr_t main_in(const std::string& file) {
   ElfW(Ehdr) header;
@@ -60,7 +58,7 @@ std::uintptr_t main_in(const std::string& file) {
          at += sizeof symbol) {
       const std::uint64_t name = names.sh_offset + symbol.st_name;
       if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_value == 0 || name > file.size()) continue;
-      if (std::string_view(file).substr(name, 5) == std::string_view(main_and_end, 5)) return symbol.st_value;
+      if (std::string_view(file.c_str() + name) == "main") return symbol.st_value;
     }
   }
   return 0;
