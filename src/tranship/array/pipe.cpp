@@ -210,7 +210,7 @@ struct PipeEnd::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    const bool fails = pipe.world.is_failing() || std::uncaught_exceptions() > exceptions_before;
+    const bool fails = pipe.world.is_failing_since(exceptions_before);
     if (process.is_here()) tell_frames(FramesPut::ended_bit | (fails ? FramesPut::failed_bit : 0));
     abandon_leases();
   }

@@ -23,14 +23,6 @@ HeapChecks default_checks(HeapChecks wanted) {
   throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP_CHECKS is '{}'; it must be bounds or blocks", text);
 }
 
-CopyBlock contiguous(std::size_t count, std::size_t width) {
-  CopyBlock block;
-  block.dims = 1;
-  block.extents[0] = static_cast<long long>(count);
-  block.source_strides[0] = block.target_strides[0] = static_cast<long long>(width);
-  return block;
-}
-
 /// One block between two views of equal elements and extents. Split complex numbers go as two, part by part.
 CopyBlock block_of(const StridedView& target, const StridedView& source, int width, Rank rank, CallSite where) {
   if (target.type != source.type)
@@ -53,12 +45,6 @@ CopyBlock block_of(const StridedView& target, const StridedView& source, int wid
   }
   checked_product(target.extents);
   return block;
-}
-
-std::vector<std::byte> packed(const CopyBlock& block, int width, const void* source) {
-  std::vector<std::byte> out(std::size_t(element_count(block)) * std::size_t(width));
-  copy_on_host(with_dense_target(block, width), width, source, out.data());
-  return out;
 }
 
 /// c256 moves as two elements of 16 bytes side by side.
@@ -140,7 +126,7 @@ Context::~Context() {
   }
   world_->contexts_.erase(in_world_);
   try {
-    if (transport_ && (world_->has_failed_ || world_->is_failing() || std::uncaught_exceptions() > exceptions_before_))
+    if (transport_ && world_->is_failing_since(exceptions_before_))
       transport_->abandon();
     else
       quiet({"~Context", 0});
@@ -270,7 +256,7 @@ void Context::put_checked(void* target, const void* source, Run run, const Signa
     run.count *= run.width;
     width = 1;
   }
-  put_block(target, contiguous(run.count, std::size_t(width)), width, source, signal, completion, peer, where);
+  put_block(target, row_of(run.count, std::size_t(width)), width, source, signal, completion, peer, where);
 }
 
 void Context::put_view(const StridedView& target, const StridedView& source, const SignalAt* signal,
@@ -289,7 +275,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
   const std::size_t signal_offset =
       signal ? checked_words("a signal", signal->local, 1, sizeof(std::uint64_t), where) : 0;
   if (peer == rank_ && overlap(target, reach, source, reach_of(block, block.source_strides, width))) [[unlikely]] {
-    const std::vector<std::byte> held = packed(block, width, source);
+    const std::vector<std::byte> held = packed_on_host(block, width, source);
     return put_block(target, with_dense_source(block, width), width, held.data(), signal, Completion::blocking, peer,
                      where);
   }
@@ -304,7 +290,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
 
 void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where) {
   check_slice("the source of a get", source, run, where);
-  get_block(target, contiguous(run.bytes, 1), 1, source, completion, peer, where);
+  get_block(target, row_of(run.bytes, 1), 1, source, completion, peer, where);
 }
 
 void Context::get_view(const StridedView& target, const StridedView& source, Completion completion, Rank peer,
@@ -333,7 +319,7 @@ void Context::get_block(void* target, const CopyBlock& block, int width, const v
 }
 
 void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {
-  put_block(nullptr, contiguous(0, 1), 1, nullptr, &signal, Completion::blocking, peer, where);
+  put_block(nullptr, row_of(0, 1), 1, nullptr, &signal, Completion::blocking, peer, where);
 }
 
 void Context::atomic_checked(const AtomicWord& word, AtomicOp op, const void* operand, const void* expected,
@@ -393,7 +379,7 @@ void Context::look(const WaitNote& note) const {
 }
 void Context::look_at(const char* label, const void* local, Rank peer, const void* seen, std::size_t bytes,
                       CallSite where) const {
-  look_at(label, local, peer, contiguous(bytes, 1), 1, seen, where);
+  look_at(label, local, peer, row_of(bytes, 1), 1, seen, where);
 }
 void Context::look_at(const char* label, const void* local, Rank peer, const CopyBlock& block, int width,
                       const void* target, CallSite where) const {

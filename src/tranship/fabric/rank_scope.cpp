@@ -127,7 +127,7 @@ void RankScope::fail(const Error& error) noexcept {
     return state_.reset();
   }
   end_with_all(state_->board);
-  if (state_->world) state_->world->has_failed_ = true;
+  if (state_->world) state_->world->set_failing();
   state_->leave_world();
   state_->board.post_failed(state_->rank, error.code(), error.message());
   state_.reset();

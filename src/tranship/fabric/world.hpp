@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -193,7 +194,11 @@ class World {
   /// For interpreters, whose exceptions are not seen on their way: this rank is about to leave as failed. What it has
   /// in flight is withdrawn as by an exception, in this world and in those that it is part of.
   void set_failing() noexcept { under_way_->set_failing(); }
-  bool is_failing() const noexcept { return under_way_->is_failing(); }
+  /// Whether what has begun while so many exceptions were on their way is ended by a failure: it is abandoned, not
+  /// completed.
+  bool is_failing_since(int exceptions_before) const noexcept {
+    return under_way_->is_failing() || std::uncaught_exceptions() > exceptions_before;
+  }
 
   /// Throws `invalid_use` in a child that the rank has forked, which is no rank. So does every call that acts for the
   /// rank: transfers, waits, exchanges, and all that is collective.
@@ -268,7 +273,6 @@ class World {
   detail::ProcessOfRank process_;
 
   std::int64_t timeout_ns_;
-  bool has_failed_ = false;  // its transfers are abandoned, not completed
   InterruptCheck interrupt_check_ = nullptr;
   std::int64_t interrupt_checked_ns_ = 0;
   Polling polling_;

@@ -20,6 +20,15 @@ struct CopyBlock {
   long long target_strides[block_dims_max] = {};
 };
 
+/// `count` elements on either side, so many bytes apart.
+TRANSHIP_SHARED inline CopyBlock row_of(long long count, long long stride_bytes) {
+  CopyBlock row;
+  row.dims = 1;
+  row.extents[0] = count;
+  row.source_strides[0] = row.target_strides[0] = stride_bytes;
+  return row;
+}
+
 TRANSHIP_SHARED inline long long element_count(const CopyBlock& block) {
   long long count = 1;
   for (int d = 0; d < block.dims; ++d) count *= block.extents[d];

@@ -680,9 +680,7 @@ struct HeapView {
   template <class T>
   TRANSHIP_SHARED static detail::LaneTarget target_of(const Span<T>& target, const Span<const T>& source) {
     detail::LaneTarget out{.data = target.data};
-    out.block.dims = 1;
-    out.block.extents[0] = static_cast<long long>(bytes_of(smaller(target, source), sizeof(T)));
-    out.block.source_strides[0] = out.block.target_strides[0] = 1;
+    out.block = row_of(static_cast<long long>(bytes_of(smaller(target, source), sizeof(T))), 1);
     return out;
   }
   template <class T>

@@ -11,15 +11,6 @@
 namespace tranship::detail {
 namespace {
 
-/// `count` elements on either side, so many bytes apart.
-CopyBlock row_of(Index count, Index stride_bytes) {
-  CopyBlock row;
-  row.dims = 1;
-  row.extents[0] = count;
-  row.source_strides[0] = row.target_strides[0] = stride_bytes;
-  return row;
-}
-
 /// The kernels take complex numbers part by part, which products do not.
 template <class Number>
 void multiply_complex(Index count, const void* source, void* target) {

@@ -124,8 +124,7 @@ struct Exchange::State final : UnderWay::Item, std::enable_shared_from_this<Exch
   void withdraw() {
     if (!process.is_here()) return;  // the messages are the parent's
     leave_list();
-    const bool fails = world.is_failing() || std::uncaught_exceptions() > exceptions_before;
-    const Leaving why = fails ? Leaving::failing : Leaving::done;
+    const Leaving why = world.is_failing_since(exceptions_before) ? Leaving::failing : Leaving::done;
     leave(receiving, receives, why);
     leave(sending, sends, why);
     if (record) (void)tried([&] { end_record({"", 0}, "ended in flight"); });

@@ -30,12 +30,6 @@ bool is_dense(const long long* strides, const CopyBlock& block, int width) {
   return true;
 }
 
-std::vector<std::byte> packed(const CopyBlock& block, int width, const void* source) {
-  std::vector<std::byte> out(std::size_t(element_count(block) * width));
-  if (!out.empty()) copy_on_host(with_dense_target(block, width), width, source, out.data());
-  return out;
-}
-
 /// One element is a word where it can be, which a rank may be looking at.
 void store(const CopyBlock& block, int width, std::span<const std::byte> from, std::byte* to) {
   const auto word = [&]<class W>(W value) {
@@ -150,7 +144,7 @@ void HostsEngine::put(Transport::Remote target, const CopyBlock& block, int widt
     head.signal_offset = signal->offset_bytes;
     head.value = signal->value;
   }
-  const std::vector<std::byte> elements = packed(block, width, source);
+  const std::vector<std::byte> elements = packed_on_host(block, width, source);
   if (!head.has_block) return send(target.peer, head, elements);
   std::vector<std::byte> body(sizeof block + elements.size());
   std::memcpy(body.data(), &block, sizeof block);
@@ -187,9 +181,7 @@ std::shared_ptr<Awaited> HostsEngine::atomic(Transport::Remote at, int width, At
   auto awaited = std::make_shared<Awaited>();
   awaited->target = before;
   awaited->width = width;
-  awaited->block.dims = 1;
-  awaited->block.extents[0] = 1;
-  awaited->block.source_strides[0] = awaited->block.target_strides[0] = width;
+  awaited->block = row_of(1, width);
   return request(at.peer, head, std::move(awaited));
 }
 
@@ -216,9 +208,7 @@ void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
   TRANSHIP_ASSERT(message.size() >= sizeof head);
   std::memcpy(&head, message.data(), sizeof head);
   std::span<const std::byte> body = message.subspan(sizeof head);
-  CopyBlock block{.dims = 1};
-  block.extents[0] = static_cast<long long>(head.count);
-  block.source_strides[0] = block.target_strides[0] = head.width;
+  CopyBlock block = row_of(static_cast<long long>(head.count), head.width);
   if (head.has_block) {
     std::memcpy(&block, body.data(), sizeof block);
     body = body.subspan(sizeof block);
@@ -242,7 +232,7 @@ void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
         elements.resize(head.width);
         std::memcpy(elements.data(), &value, head.width);
       } else {
-        elements = packed(block, head.width, at);
+        elements = packed_on_host(block, head.width, at);
       }
       return wire_.send(from, bytes_of(Head{.op = Op::answer, .id = head.id}), elements);
     }
@@ -292,7 +282,7 @@ void HostsEngine::drop(std::span<const std::shared_ptr<Awaited>> awaited) noexce
 
 void HostsEngine::lose(Rank peer) {
   if (board_.ended(peer)) return;
-  // Not through post_failed's own way to the other machines: each of them notices for itself.
+  // Each machine notices for itself: of a rank that is not here, the board tells no other one.
   board_.post_failed(peer, ErrorCode::peer_lost,
                      fmt::format("rank {} cannot be reached from rank {} any more", peer, rank_));
 }

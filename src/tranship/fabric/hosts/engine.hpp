@@ -39,7 +39,7 @@ class HostsEngine final : public BoardLink {
   /// What is outside of this rank's process outlives the engine. The board, of this machine, has a slot for every rank
   /// of the job; `here` are the ranks of this machine. `heap` is this rank's own.
   HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap);
-  /// Serves the other ranks until all have ended, for that long at most.
+  /// Serves the ranks of other machines until all of them have ended, for a minute at most.
   ~HostsEngine() override;
 
   Rank rank() const noexcept { return rank_; }

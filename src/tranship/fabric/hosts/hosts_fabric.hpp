@@ -14,7 +14,9 @@ class HostsFabric final : public ProcessesFabric {
  public:
   /// The SharedWorld's board has a slot for every rank of the job. The engine outlives the fabric.
   HostsFabric(const std::shared_ptr<SharedWorld>& shared, HostsEngine& engine, std::vector<int> host_of)
-      : HostsFabric(shared, shared->board(), engine, std::move(host_of)) {}
+      : ProcessesFabric(shared, engine.rank(), shared->board(), engine.here()),
+        engine_(engine),
+        host_of_(std::move(host_of)) {}
 
   std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override;
   std::unique_ptr<Transport> transport(World& world) override;
@@ -23,9 +25,6 @@ class HostsFabric final : public ProcessesFabric {
   }
 
  private:
-  HostsFabric(const std::shared_ptr<SharedWorld>& shared, Board& board, HostsEngine& engine, std::vector<int> host_of)
-      : ProcessesFabric(shared, engine.rank(), board, engine.here()), engine_(engine), host_of_(std::move(host_of)) {}
-
   HostsEngine& engine_;
   std::vector<int> host_of_;  // by rank
 };

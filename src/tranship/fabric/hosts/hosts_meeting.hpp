@@ -39,7 +39,7 @@ class HostsMeeting final : public Meeting {
                                 CallSite where);
   const Host& host_of(int member) const;
   bool leads() const noexcept { return here().front() == me_; }
-  /// What `leader` has brought to the exchange under way.
+  /// What the leader of a machine has brought to the exchange under way.
   std::vector<std::byte> taken(World& world, const Call& call, const Host& host, CallSite where);
   /// Every member brings so many bytes to all, whatever its call is.
   void exchange(World& world, const Call& call, const void* mine, std::size_t size_bytes, std::byte* all,

@@ -38,17 +38,11 @@ std::vector<Piece> pieces_of(const CopyBlock& block, SplitMix64& random) {
   return out;
 }
 
-std::vector<std::byte> packed(const CopyBlock& block, int width, const void* source) {
-  std::vector<std::byte> out(std::size_t(element_count(block) * width));
-  copy_on_host(with_dense_target(block, width), width, source, out.data());
-  return out;
-}
-
 class HeldSource final : public RaceDetector::Held {
  public:
   HeldSource(const CopyBlock& block, int width, const void* source)
-      : block_(block), width_(width), source_(source), held_(packed(block, width, source)) {}
-  bool is_unchanged() const override { return packed(block_, width_, source_) == held_; }
+      : block_(block), width_(width), source_(source), held_(packed_on_host(block, width, source)) {}
+  bool is_unchanged() const override { return packed_on_host(block_, width_, source_) == held_; }
 
  private:
   CopyBlock block_;
@@ -158,7 +152,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
     const std::byte* from = static_cast<const std::byte*>(source) + piece.source_offset;
     // A blocking put has read its source when it returns; the other may read it at any time until the next quiet.
     if (blocks || simulation_.random().below(2) == 0)
-      what.payload = packed(piece.block, width, from);
+      what.payload = packed_on_host(piece.block, width, from);
     else
       what.source = from;
     if (told.known)

@@ -74,14 +74,8 @@ class Work {
         format_(format),
         plan_(sources.arrays, target.arrays(), options.memory_bytes),
         progress_(plan_.plans(), plan_.targets().size(), sync_interval_bytes(options)) {
-    for (const auto& plan : plan_.intermediates())
-      for (Index i = 0; i < static_cast<Index>(plan->job().wanted->parts.size()); ++i)
-        bytes_total_ = checked_add(bytes_total_, plan->job().wanted->part_bytes(i));
-    for (const StoredParts& array : target.arrays()) {
-      const auto parts = static_cast<Index>(array.parts.size());
-      for (Index i = 0; i < parts; ++i) bytes_total_ = checked_add(bytes_total_, array.part_bytes(i));
-      parts_total_ += parts;
-    }
+    for (const auto& plan : plan_.plans()) bytes_total_ = checked_add(bytes_total_, plan->job().wanted->bytes());
+    for (const StoredParts& array : target.arrays()) parts_total_ += static_cast<Index>(array.parts.size());
   }
 
   void run() {

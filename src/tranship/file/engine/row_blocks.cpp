@@ -32,12 +32,6 @@ Index rows_of(const StoredPart& part, int trailing_dims) {
   return checked_product(part.extents) == 0 ? 0 : checked_product(leading_of(part.extents, trailing_dims));
 }
 
-Index bytes_of(const StoredParts& array) {
-  Index out = 0;
-  for (Index i = 0; i < static_cast<Index>(array.parts.size()); ++i) out = checked_add(out, array.part_bytes(i));
-  return out;
-}
-
 /// The bytes of a slab of an array of so many bytes.
 Index slab_room(Index array_bytes, Index memory_bytes) {
   const Index most = BlockPlan::slabs_bytes_max(memory_bytes);
@@ -179,7 +173,7 @@ RowBlocks::RowBlocks(const BlockJob& job, std::shared_ptr<const RowMoves> moves,
 
   std::vector<Piece> in_place = pieces_in_place(cuts);
   cost_bytes_ = read_cost() + write_cost(in_place);
-  const Index slab_bytes = options.slab_bytes > 0 ? options.slab_bytes : slab_room(bytes_of(*job.source), memory_bytes);
+  const Index slab_bytes = options.slab_bytes > 0 ? options.slab_bytes : slab_room(job.source->bytes(), memory_bytes);
   if (row_bytes_ <= slab_bytes) {
     slabs_ = cut_source(slab_bytes);
     double slabs_cost = 0;
@@ -412,9 +406,9 @@ std::vector<BlockPlan::SlabBox> RowBlocks::slab(Index round) const {
 Index RowBlocks::bytes_read() const {
   if (gathers_) return slab_bytes_read();
   // A block reads each page that it needs once, so never more than the whole source.
-  Index source_bytes = 0, out = 0;
-  for (Index i = 0; i < static_cast<Index>(job_.source->parts.size()); ++i)
-    source_bytes = checked_add(source_bytes, job_.source->part_bytes(i) + 2 * page_bytes);
+  const Index source_bytes =
+      checked_add(job_.source->bytes(), 2 * page_bytes * static_cast<Index>(job_.source->parts.size()));
+  Index out = 0;
   for (const Piece& piece : pieces_) {
     const Box leading = leading_box(piece.box, moves_->trailing_dims);
     const Index first = moves_->wanted.first(piece.part), rows = leading.count();
@@ -436,7 +430,7 @@ std::optional<RowsBetween> rows_between(const BlockJob& job, const RowMoves& mov
   const StoredParts& wanted = *job.wanted;
   const Index row_bytes = size_bytes(wanted.spec.type) * moves.inner;
   RowBlocks::Options second;
-  second.slab_bytes = slab_room(bytes_of(wanted), memory_bytes);
+  second.slab_bytes = slab_room(wanted.bytes(), memory_bytes);
   const Index rows_max = std::max<Index>(1, second.slab_bytes / row_bytes);
 
   auto into = std::make_shared<RowMoves>(), out_of = std::make_shared<RowMoves>();

@@ -100,10 +100,13 @@ void Slab::read_listed(Index part, const IndexedTransfer& cells, const Box& trai
   Index first = 0;
   for (int d = 0; d < box.box.dims() - trailing.dims(); ++d)
     first = first * array_->parts[part].extents[d] + box.box.lower[d];
-  IndexedTransfer moved = cells;
-  for (Index& cell : moved.source_cells) cell -= first;
+  IndexedTransfer moved;
+  if (first > 0) {
+    moved = cells;
+    for (Index& cell : moved.source_cells) cell -= first;
+  }
   scratch.moves.clear();
-  lower_indexed(moved, target.type, narrowed(layout, trailing), layout_of(target), scratch.moves);
+  lower_indexed(first > 0 ? moved : cells, target.type, narrowed(layout, trailing), layout_of(target), scratch.moves);
   route(scratch.moves, Hop::direct);
   for (const LoweredMove& move : scratch.moves) move.run(scratch.way, from, static_cast<std::byte*>(target.data));
 }

@@ -200,6 +200,12 @@ Index StoredParts::part_bytes(Index part) const {
   return checked_multiply(checked_product(parts[part].extents), size_bytes(spec.type));
 }
 
+Index StoredParts::bytes() const {
+  Index out = 0;
+  for (Index i = 0; i < static_cast<Index>(parts.size()); ++i) out = checked_add(out, part_bytes(i));
+  return out;
+}
+
 ArraySpec whole_layout(const NpyHeader& header) {
   const Indices extents = layout_extents(header);
   const int dims = extents.size();

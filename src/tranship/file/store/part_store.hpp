@@ -54,6 +54,8 @@ struct StoredParts {
   const std::string& path_of(Index part) const { return files->path(parts[part].file); }
   /// Bytes of the elements of a part.
   Index part_bytes(Index part) const;
+  /// Of all parts.
+  Index bytes() const;
   /// The order of the largest part. Parts of one row or of no cells, which lie in any order, may say another one.
   StoredOrder order() const;
 };

@@ -68,6 +68,12 @@ void copy_on_host(const CopyBlock& block, int width, const void* source, void* t
   });
 }
 
+std::vector<std::byte> packed_on_host(const CopyBlock& block, int width, const void* source) {
+  std::vector<std::byte> out(std::size_t(element_count(block)) * std::size_t(width));
+  if (!out.empty()) copy_on_host(with_dense_target(block, width), width, source, out.data());
+  return out;
+}
+
 void fill_on_host(const CopyBlock& block, int width, const void* element, void* target) {
   CopyBlock same = block;
   std::fill_n(same.source_strides, same.dims, 0);

@@ -2,6 +2,9 @@
 // default one, and they keep nothing. Fake devices of the timing `eager` are the same.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include <tranship/memory/device/driver.hpp>
 
 namespace tranship {
@@ -12,6 +15,8 @@ void free_on_host(void* memory) noexcept;
 
 /// What Stream::copy and Stream::fill do. Blocks need not be canonical.
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target);
+/// The elements of a block, one after the other.
+std::vector<std::byte> packed_on_host(const CopyBlock& block, int width, const void* source);
 void fill_on_host(const CopyBlock& block, int width, const void* element, void* target);
 /// Throws `invalid_use`: widths are 1, 2, 4, 8 and 16.
 void check_width(int width);
