@@ -79,6 +79,9 @@ ProgramMain::ProgramMain() {
   for (std::size_t at = 0; at < words.size(); at += words_.back().size() + 1) words_.emplace_back(words.c_str() + at);
 }
 
+#if defined(__clang__)  // main() may have been declared with two parameters, with three or with none
+__attribute__((no_sanitize("function")))
+#endif
 int ProgramMain::run() const {
   std::vector<std::string> words = words_;
   std::vector<char*> pointers;
