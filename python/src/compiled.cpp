@@ -370,19 +370,18 @@ Status tranship_collective(std::int32_t kind, std::int64_t team, const Array* ta
 void add_compiled_names(nb::module_& module) {
 #if defined(__x86_64__)
   // Compiled code knows how to read a variable of its thread on this processor.
-  using Puts = Context::DirectPuts;
-  static const std::ptrdiff_t puts_from_thread_pointer = Shmem::puts_from_thread_pointer();
+  using Direct = detail::DirectTransfers;
+  static const std::ptrdiff_t direct_from_thread_pointer = Shmem::direct_from_thread_pointer();
   nb::dict fields;
-  fields["own"] = offsetof(Puts, own);
-  fields["bytes"] = offsetof(Puts, bytes);
-  fields["first"] = offsetof(Puts, first);
-  fields["stride"] = offsetof(Puts, stride);
-  fields["first_peer"] = offsetof(Puts, first_peer);
-  fields["peers"] = offsetof(Puts, peers);
-  fields["acted"] = offsetof(Puts, acted);
-  module.attr("direct_puts") = nb::make_tuple(reinterpret_cast<std::uintptr_t>(&puts_from_thread_pointer), fields);
+  fields["own"] = offsetof(Direct, heaps.own);
+  fields["size_bytes"] = offsetof(Direct, heaps.size_bytes);
+  fields["direct"] = offsetof(Direct, heaps.direct);
+  fields["count"] = offsetof(Direct, heaps.count);
+  fields["acted"] = offsetof(Direct, acted);
+  module.attr("direct_transfers") =
+      nb::make_tuple(reinterpret_cast<std::uintptr_t>(&direct_from_thread_pointer), fields);
 #else
-  module.attr("direct_puts") = nb::none();
+  module.attr("direct_transfers") = nb::none();
 #endif
   module.attr("transfer_names") = names_of(transfer_names);
   module.attr("atomic_names") = names_of(atomic_names);

@@ -27,7 +27,8 @@ using nb::literals::operator""_a;
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local Shmem* Shmem::current_ = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local Context* Shmem::direct_ = nullptr;
-[[gnu::tls_model("initial-exec")]] constinit thread_local const Context::DirectPuts* Shmem::puts_ = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local const detail::DirectTransfers* Shmem::direct_transfers_ =
+    nullptr;
 
 namespace {
 // As NVSHMEM numbers them.
@@ -41,15 +42,16 @@ void Shmem::end_in_children() {
 void Shmem::make_current(Context* direct) noexcept {
   current_ = this;
   direct_ = direct;
-  puts_ = direct != nullptr ? &direct->direct_puts() : nullptr;
+  direct_transfers_ = direct != nullptr ? &direct->direct_transfers() : nullptr;
 }
 void Shmem::make_none_current() noexcept {
   current_ = nullptr;
   direct_ = nullptr;
-  puts_ = nullptr;
+  direct_transfers_ = nullptr;
 }
-std::ptrdiff_t Shmem::puts_from_thread_pointer() noexcept {
-  return reinterpret_cast<const std::byte*>(&puts_) - static_cast<const std::byte*>(__builtin_thread_pointer());
+std::ptrdiff_t Shmem::direct_from_thread_pointer() noexcept {
+  return reinterpret_cast<const std::byte*>(&direct_transfers_) -
+         static_cast<const std::byte*>(__builtin_thread_pointer());
 }
 
 std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
@@ -91,16 +93,18 @@ Shmem& Shmem::of_this_thread() {
 }
 
 bool Shmem::is_turned(const void* target, const void* source) const {
-  return !is_in_any_heap(target) && is_symmetric(source);
+  return is_symmetric(source) && !is_symmetric(target) && !is_in_any_heap(target);
 }
 bool Shmem::is_in_any_heap(const void* address) const {
   const HeapPlace& place = world().heap().place();
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.first);
-  return offset < place.stride_bytes * (place.place_of(world().size() - 1) + 1);
+  for (Rank rank = 0; rank < world().size(); ++rank)
+    if (const std::byte* heap = place.mapped.of(rank))
+      if (static_cast<std::size_t>(static_cast<const std::byte*>(address) - heap) < place.size_bytes) return true;
+  return false;
 }
 bool Shmem::is_symmetric(const void* address) const {
   const HeapPlace& place = world().heap().place();
-  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.of(world().rank())) < place.size_bytes;
+  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.own) < place.size_bytes;
 }
 
 Team& Shmem::team(int number) {
@@ -195,13 +199,19 @@ StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where) {
 }
 
 MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where) {
-  MulticastView there{.members = team.size()};
-  for (int member = team.size() - 1; member >= 0; --member) {
-    StridedView at = at_peer(rma, view, team.world_rank(member), where);
-    if (member == 1) there.stride_bytes = reinterpret_cast<std::intptr_t>(at.data);
-    if (member == 0) there.first = std::move(at);
+  MulticastView there{.first = at_peer(rma, view, team.world_rank(0), where), .members = team.size()};
+  const auto* before = static_cast<const std::byte*>(there.first.data);
+  for (int member = 1; member < team.size(); ++member) {
+    const auto* data = static_cast<const std::byte*>(at_peer(rma, view, team.world_rank(member), where).data);
+    if (member == 1) there.stride_bytes = data - before;
+    if (data - before != there.stride_bytes)
+      throw_error(
+          ErrorCode::unsupported,
+          "a compiled multicast array needs heaps at equal steps: those of members {} and {} lie {} bytes apart, "
+          "those of members 0 and 1 {} bytes",
+          member - 1, member, data - before, there.stride_bytes);
+    before = data;
   }
-  if (there.members > 1) there.stride_bytes -= reinterpret_cast<std::intptr_t>(there.first.data);
   return there;
 }
 

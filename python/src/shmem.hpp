@@ -53,7 +53,7 @@ class Shmem final : public Resident {
   static Context* direct_of_this_thread() noexcept { return direct_; }
   /// What the calling thread's puts need that compiled code makes itself; nullptr where it calls. Its distance, in
   /// bytes, from where the thread pointer points to, which is the same in all threads.
-  static std::ptrdiff_t puts_from_thread_pointer() noexcept;
+  static std::ptrdiff_t direct_from_thread_pointer() noexcept;
 
  private:
   explicit Shmem(std::shared_ptr<RankHandle> rank) : rank_(std::move(rank)) {}
@@ -68,7 +68,7 @@ class Shmem final : public Resident {
   // Read by every call of compiled code; three words of the little room that the loader keeps for such variables.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Shmem* current_;
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* direct_;
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local const Context::DirectPuts* puts_;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local const detail::DirectTransfers* direct_transfers_;
 };
 
 /// Views of a transfer: equal extents, or as many elements as the smaller one has.
@@ -84,13 +84,13 @@ MatchedViews matched(const StridedView& target, const StridedView& source);
 /// `invalid_use` for what is not symmetric.
 StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where);
 
-/// The same elements at all members of a team: those of member m lie m strides behind those of the first one.
+/// The same elements at all members of a team: those of member m begin m * stride_bytes behind those of the first one.
 struct MulticastView {
   StridedView first;
   std::int64_t stride_bytes = 0;
   int members = 0;
 };
-/// Throws as at_peer does, for any of them.
+/// Throws as at_peer does, for any of them, and `unsupported` where they do not begin at equal steps.
 MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where);
 
 enum class CollectiveKind : std::int32_t { reduce, reducescatter, fcollect, broadcast, alltoall };

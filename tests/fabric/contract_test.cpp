@@ -67,7 +67,7 @@ TEST_P(Contract, allocations_are_zeroed_aligned_and_at_one_place) {
     require(reinterpret_cast<std::uintptr_t>(b.local()) % 64 == 0, "alignment");
     require(reinterpret_cast<std::uintptr_t>(c.local()) % 4096 == 0, "alignment of 4096");
     const HeapPlace& heap = world.heap().place();
-    const std::byte* own = heap.of(world.rank());
+    const std::byte* own = heap.own;
     const std::ptrdiff_t offset = reinterpret_cast<std::byte*>(c.local()) - own;
     for (const std::ptrdiff_t theirs : world.all_gather(offset)) require(theirs == offset, "{} {}", theirs, offset);
   });
@@ -83,7 +83,7 @@ TEST_P(Contract, allocations_are_aligned_as_was_asked_for_on_every_rank) {
       const auto aligned = world.allocate<char>(Index(1 + random.below(3000)), {.bytes = bytes});
       require(reinterpret_cast<std::uintptr_t>(aligned.local()) % std::max<std::size_t>(64, bytes) == 0,
               "{} is no multiple of {}", static_cast<const void*>(aligned.local()), bytes);
-      const Index offset = reinterpret_cast<std::byte*>(aligned.local()) - world.heap().place().of(world.rank());
+      const Index offset = reinterpret_cast<std::byte*>(aligned.local()) - world.heap().place().own;
       for (const Index theirs : world.all_gather(offset)) require(theirs == offset, "{} {}", theirs, offset);
     }
     // A world in a part of the heap that begins anywhere.
@@ -920,8 +920,9 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
     refused([&] { world.allocate<int>(-1); }, {"-1 symmetric elements"});
     refused([&] { world.allocate<int>(1, {.bytes = 48}); }, {"48 bytes is no power of two"});
     // The address of a peer is not the name of a symmetric object.
-    if (const HeapPlace& heap = world.heap().place(); world.size() > 1 && heap.is_mapped(next_of(world))) {
-      const std::ptrdiff_t apart = heap.of(next_of(world)) - heap.of(world.rank());
+    const HeapPlace& heap = world.heap().place();
+    if (const std::byte* of_next = heap.mapped.of(next_of(world)); world.size() > 1 && of_next != nullptr) {
+      const std::ptrdiff_t apart = of_next - heap.own;
       int* theirs = a.local() + apart / std::ptrdiff_t(sizeof(int));
       refused([&] { rma.put(Symmetric<int>::at(theirs, 4), four, 0); },
               {"lies in the heap of rank", "this rank's own address"});
@@ -1311,6 +1312,25 @@ TEST_P(Contract, a_copy_of_two_that_fails_is_their_last) {
       require(error.code() == ErrorCode::peer_lost || error.code() == ErrorCode::timeout, "{}", error.message());
     }
     world.set_timeout_ns(60'000'000'000);
+    world.barrier();
+  });
+}
+
+TEST_P(Contract, a_wait_whose_condition_polls_ends_as_a_wait) {
+  const bool has_direct_peers = on() == On::threads || on() == On::processes;
+  if (!has_direct_peers && ranks() > 4) GTEST_SKIP() << "as few ranks do";
+  run([&](World& world) {
+    const auto flag = world.allocate<Index>(1);
+    const Rank peer = (world.rank() + 1) % world.size();
+    const int rounds = has_direct_peers ? 20 : 1;
+    WaitNote note("a condition that polls", peer, CallSite::here());
+    for (int round = 0; round < rounds; ++round) {
+      world.set_timeout_ns(has_direct_peers ? 100'000 : 20'000'000);
+      const Error error = error_of_rank(
+          [&] { world.wait_until([&] { return world.context().g(Symmetric<Index>(flag), peer) > 0; }, note); });
+      world.set_timeout_ns(60'000'000'000);
+      require_says(error, ErrorCode::timeout, {"waited", "a condition that polls"});
+    }
     world.barrier();
   });
 }

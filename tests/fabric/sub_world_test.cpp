@@ -37,7 +37,7 @@ Team half_of(World& world) {
 }
 std::size_t offset_in(const World& world, const void* memory) {
   const HeapPlace& place = world.heap().place();
-  return std::size_t(static_cast<const std::byte*>(memory) - place.of(world.rank()));
+  return std::size_t(static_cast<const std::byte*>(memory) - place.own);
 }
 /// Puts this rank's number to the next one, and requires that of the one before.
 void require_ring(World& world, Symmetric<int> array) {

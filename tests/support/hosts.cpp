@@ -256,7 +256,7 @@ class Launch {
     close_sockets(-1);
     auto wire = std::make_unique<SocketWire>(sockets);
     auto engine =
-        std::make_unique<HostsEngine>(*wire, shared->board(), rank, here, shared->heap().of(here.member_of(rank)));
+        std::make_unique<HostsEngine>(*wire, shared->board(), rank, here, shared->heap_of(here.member_of(rank)));
     const auto make = [&] { return std::make_unique<HostsFabric>(shared, *engine, options_.host_of); };
     const bool failed = run_rank(shared->board(), rank, options_.timeout_ns, make, body_) != nullptr;
     engine.reset();

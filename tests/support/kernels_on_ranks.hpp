@@ -20,7 +20,7 @@ class BlockOnRanks : public ::testing::TestWithParam<std::tuple<On, int, Route>>
     const auto [on, ranks, route] = GetParam();
     const auto body = [&, route = route](World& world) {
       HeapView heap = heap_view(world);
-      if (route == Route::context) heap.direct_count = 0;
+      if (route == Route::context) heap.heaps.count = 0, heap.heaps.is_complete = false;
       f(world, heap);
     };
     // Every lane is a fiber of a fiber there, so a few seeds have to do.

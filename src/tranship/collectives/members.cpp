@@ -51,7 +51,7 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
                 name_of(target.type), name_of(source.type), here, short_name(where));
   target_ = in_heap(context_, target, target_bytes_, here, where);
   source_ = in_heap(context_, source, source_bytes_, here, where);
-  const std::byte* const heap = team.world().heap().place().of(here);
+  const std::byte* const heap = team.world().heap().place().own;
   const auto offset_of = [&](const std::byte* local, std::size_t bytes) {
     return bytes > 0 ? std::uint64_t(local - heap) : UINT64_MAX;
   };

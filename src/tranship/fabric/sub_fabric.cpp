@@ -56,20 +56,12 @@ SubFabric::SubFabric(std::unique_ptr<Board> board, Fabric& whole, const Symmetri
       slot_(slot),
       lent_(std::move(lent)) {}
 
-HeapPlace SubFabric::heap() const noexcept {
+HeapPlace SubFabric::heap() const {
   HeapPlace place = whole_.heap();
-  const Members places = place.places.listed ? members_.in(place.places) : members_;
-  place.places = {.count = 0};
-  place.first += lent_.offset_bytes;
-  if (places.listed) {
-    place.places = places;
-  } else {
-    place.first += std::size_t(places.first) * place.stride_bytes;
-    place.stride_bytes *= std::size_t(places.stride);
-  }
+  place.own += lent_.offset_bytes;
   place.size_bytes = lent_.size_bytes;
-  place.direct = place.direct.among(members_);
-  place.mapped = place.mapped.among(members_);
+  place.mapped = place.mapped.of_members(members_, lent_.offset_bytes);
+  place.direct = place.direct.of_members(members_, lent_.offset_bytes);
   place.is_zeroed = false;  // another sub-world may have had it
   return place;
 }

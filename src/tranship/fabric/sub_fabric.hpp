@@ -31,7 +31,7 @@ class SubFabric final : public Fabric {
   TeamSlots& team_slots() noexcept override { return whole_.team_slots(); }
   int world_slot() const noexcept override { return slot_; }
 
-  HeapPlace heap() const noexcept override;
+  HeapPlace heap() const override;
   Index available_bytes(Index granted_bytes) const override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
     return whole_.obtain(lent_.offset_bytes + offset_bytes, size_bytes);

@@ -16,7 +16,6 @@ struct Team::State {
   Members members;
   int slot;
   std::unique_ptr<Meeting> meeting;
-  std::optional<Members> places;  // Team::places, where it is not `members`
 
   State(World& w, Fabric& f, const Members& m, int s)
       : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s, m)) {
@@ -48,13 +47,6 @@ void Team::begin_at(std::uint64_t calls) {
 }
 World& Team::world() const noexcept {
   return state_->world;
-}
-
-const Members& Team::places() const {
-  const Members& of_world = world().heap().place().places;
-  if (!of_world.listed) return members();
-  if (!state_->places) state_->places = members().in(of_world);
-  return *state_->places;
 }
 
 Rank Team::world_rank(int member) const {

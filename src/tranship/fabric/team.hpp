@@ -93,10 +93,6 @@ class Team {
   void begin_at(std::uint64_t calls);
   std::optional<Team> split(const std::optional<Members>& members, const Call& call, CallSite where);
 
-  friend class Context;
-  /// Where the heaps of the members lie, as HeapPlace counts.
-  const Members& places() const;
-
   std::shared_ptr<State> state_;
 };
 

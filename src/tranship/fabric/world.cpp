@@ -156,10 +156,8 @@ SharedFlags World::shared_flags(int count, const char* label, CallSite where) {
   const std::size_t bytes = std::size_t(count) * sizeof(RealSync::Word);
   std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::shared_flags}, where);
   const HeapPlace& place = heap_.place();
-  auto* first = static_cast<std::byte*>(memory.get()) - place.place_of(rank()) * place.stride_bytes;
-  SharedFlags flags(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
-                    std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
-                    fabric_->flag_watch(), place.places);
+  const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory.get()) - place.own);
+  SharedFlags flags(std::move(memory), place.mapped, offset, count, label, fabric_->flag_watch());
   if (const Members sharing = fabric_->sharing(); sharing.count < size())
     flags.carry_others(rank(), sharing, std::make_shared<CarriedFlags>(*context_));
   return flags;
@@ -215,16 +213,16 @@ int World::look(const WaitNote& note) {
   under_way_->move_all(Meanwhile::polls);
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->direct_.acted, false);
-  if (acted) polling_.end_row();
+  if (acted || waits_ > 0) polling_.end_row();
   const std::int64_t passed = polling_.passed();
   const int polls = polling_.look(*fabric_, note, timeout_ns_);
   // A transport that only some peers need learns of polls of the others here.
-  if (context_->transport_ && heap_.place().direct.count > 0) context_->transport_->poll(passed);
+  if (context_->transport_ && !heap_.place().direct.is_empty()) context_->transport_->poll(passed);
   return polls;
 }
 
 int World::look_at_flags(const WaitNote& note) {
-  if (context_->transport_ && heap_.place().direct.count == 0) context_->transport_->poll();
+  if (context_->transport_ && heap_.place().direct.is_empty()) context_->transport_->poll();
   return look(note);
 }
 
@@ -255,7 +253,18 @@ void World::wait_for_word(const SharedFlags& words, Rank rank, int index, std::u
 }
 
 void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
-  polling_.end_row();
+  struct Waiting {
+    World& world;
+    explicit Waiting(World& of) : world(of) {
+      ++world.waits_;
+      world.polling_.end_row();
+    }
+    ~Waiting() {
+      --world.waits_;
+      world.polling_.end_row();
+    }
+  };
+  const Waiting waiting(*this);
   wait_within_poll(ready, note, deadline);
 }
 
@@ -274,7 +283,7 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
     }
   }
   int round = 0;
-  for (; round < fabric_->unseen_rounds(); ++round) {
+  for (; round < fabric_->unseen_rounds() && !fabric_->passed(deadline); ++round) {
     if (ready()) return;
     under_way_->move_all(Meanwhile::waits);
     fabric_->idle(round);

@@ -276,6 +276,7 @@ class World {
   InterruptCheck interrupt_check_ = nullptr;
   std::int64_t interrupt_checked_ns_ = 0;
   Polling polling_;
+  int waits_ = 0;  // that call this: polls of their conditions have their deadlines
   UnderWay own_under_way_;
   UnderWay* under_way_ = &own_under_way_;
   detail::ContextList contexts_;

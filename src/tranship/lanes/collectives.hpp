@@ -125,9 +125,9 @@ class TeamCall {
   TRANSHIP_SHARED TeamCall(const Group& group, const HeapView& heap, const TeamView& team, const Call& call,
                            KernelSite where)
       : group_(group), heap_(heap), team_(team), call_(call), where_(where) {
-    const auto offset = reinterpret_cast<unsigned long long>(team.words) - heap.own();
-    constexpr unsigned long long bytes = TeamView::words_count * sizeof(unsigned long long);
-    const bool is_here = heap.size_bytes >= bytes && offset <= heap.size_bytes - bytes;
+    const HeapTable& heaps = heap.heaps;
+    const bool is_here =
+        heaps.contains(heaps.offset_of(team.words), TeamView::words_count * sizeof(unsigned long long));
     if (team.count < 1 || team.translate(team.member) != heap.rank || !is_here)
       refuse("this rank is no member of that team, or the team is one of another world");
   }
@@ -202,7 +202,7 @@ class TeamCall {
   template <class Target, class Source>
   TRANSHIP_SHARED void fetch_all(const Target& target_of, const Source& source_of) const {
     int parts = 1;
-    if (Group::runs_side_by_side && heap_.direct_count == heap_.size)
+    if (Group::runs_side_by_side && heap_.heaps.is_complete)
       parts = team_.count < group_.lanes() ? team_.count : group_.lanes();
     const int each = group_.lanes() / parts, part = lane() / each;
     if (part >= parts) return;
@@ -324,7 +324,7 @@ class TeamCall {
   }
   template <class T>
   TRANSHIP_SHARED unsigned char* at(T* local, int peer) const {
-    return heap_.heap_of(peer) + (reinterpret_cast<unsigned long long>(local) - heap_.own());
+    return heap_.heap_of(peer) + heap_.heaps.offset_of(local);
   }
   TRANSHIP_SHARED void raise(unsigned long long* word, unsigned long long meeting, int peer) const {
     if constexpr (Group::runs_side_by_side) system_fence();

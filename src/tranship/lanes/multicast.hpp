@@ -6,23 +6,25 @@
 #pragma once
 
 #include <tranship/kernels/shared.hpp>
+#include <tranship/lanes/heap_table.hpp>
 #include <tranship/lanes/lane.hpp>
 
 namespace tranship {
 
 template <class T>
 struct MulticastSpan {
-  /// The copy of member m lies m * stride_bytes behind it, or, where there are places, places[m * places_step] of them.
-  unsigned char* first = nullptr;
-  long long stride_bytes = 0;
+  HeapTable heaps;                      ///< in which all members are direct, or the only one is this rank
+  unsigned long long offset_bytes = 0;  ///< of each copy in the heap of its member
+  /// Member m is rank first_rank + m * stride, or ranks[m] where there is a list.
+  int first_rank = 0;
+  int stride = 1;
+  const int* ranks = nullptr;
   int members = 0;
   long long size = 0;  ///< elements of each copy
-  const int* places = nullptr;
-  int places_step = 1;
 
   TRANSHIP_SHARED T* copy(int member) const {
-    return reinterpret_cast<T*>(first + (places ? places[static_cast<long long>(member) * places_step] : member) *
-                                            stride_bytes);
+    unsigned char* const heap = heaps.heap_of(ranks ? ranks[member] : first_rank + member * stride);
+    return reinterpret_cast<T*>((heap ? heap : heaps.own) + offset_bytes);
   }
 
   TRANSHIP_SHARED void store(long long i, T value) const {
@@ -41,17 +43,22 @@ struct MulticastSpan {
 
   TRANSHIP_SHARED void store(long long at, Span<const T> source, int lane = 0, int lanes = 1) const {
     by_parts(source.size, lane, lanes, [&](long long lower, long long upper, int step) {
-      for (int m = 0; m < members; ++m)
-        for (long long i = lower; i < upper; i += step) copy(m)[at + i] = source[i];
+      for (int m = 0; m < members; ++m) {
+        T* const to = copy(m) + at;
+        for (long long i = lower; i < upper; i += step) to[i] = source[i];
+      }
     });
   }
   template <class Value, class Op>
   TRANSHIP_SHARED void load_reduce(Span<Value> target, long long at, const Op& combine, int lane = 0,
                                    int lanes = 1) const {
     by_parts(target.size, lane, lanes, [&](long long lower, long long upper, int step) {
-      for (long long i = lower; i < upper; i += step) target[i] = copy(0)[at + i];
-      for (int m = 1; m < members; ++m)
-        for (long long i = lower; i < upper; i += step) target[i] = combine(target[i], copy(m)[at + i]);
+      const T* const first = copy(0) + at;
+      for (long long i = lower; i < upper; i += step) target[i] = first[i];
+      for (int m = 1; m < members; ++m) {
+        const T* const from = copy(m) + at;
+        for (long long i = lower; i < upper; i += step) target[i] = combine(target[i], from[i]);
+      }
     });
   }
 

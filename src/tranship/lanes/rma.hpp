@@ -14,6 +14,7 @@
 #pragma once
 
 #include <tranship/kernels/word.hpp>
+#include <tranship/lanes/heap_table.hpp>
 #include <tranship/lanes/lane.hpp>
 #include <tranship/lanes/multicast.hpp>
 #include <tranship/lanes/strided.hpp>
@@ -134,27 +135,14 @@ struct LaneTarget {
 
 }  // namespace detail
 
-/// Where the symmetric heaps of all ranks lie, as one rank sees them. A value, to be passed to kernels.
+/// The symmetric heaps of all ranks, as one rank sees them. A value, to be passed to kernels. Transfers to ranks that
+/// are not direct are carried by a Context of this rank.
 struct HeapView {
-  /// The heap of rank r begins at first + r * stride_bytes, or at first + places[r] * stride_bytes where there are
-  /// places.
-  unsigned char* first = nullptr;
-  unsigned long long stride_bytes = 0;
-  unsigned long long size_bytes = 0;  ///< of each
+  HeapTable heaps;
   int rank = 0;
   int size = 0;
-  /// The ranks [direct_first, direct_first + direct_count) can be loaded and stored. What goes to others is carried by
-  /// a Context of this rank; of others, only this rank's own heap is looked at.
-  int direct_first = 0;
-  int direct_count = 0;
-  const int* places = nullptr;
 
-  TRANSHIP_SHARED unsigned char* heap_of(int of) const { return first + (places ? places[of] : of) * stride_bytes; }
-  /// The address of this rank's own heap.
-  TRANSHIP_SHARED unsigned long long own() const { return reinterpret_cast<unsigned long long>(heap_of(rank)); }
-  TRANSHIP_SHARED bool is_direct(int peer) const {
-    return static_cast<unsigned>(peer - direct_first) < static_cast<unsigned>(direct_count);
-  }
+  TRANSHIP_SHARED bool is_direct(int peer) const { return heaps.is_direct(peer); }
 
   // Contiguous elements.
 
@@ -556,19 +544,23 @@ struct HeapView {
     const long long last_rank = first_rank + (count - 1) * static_cast<long long>(stride);
     if (count < 1 || (count > 1 && stride == 0) || last_rank < 0 || last_rank >= size)
       group.refuse(call, "there is no such team");
-    const int last = static_cast<int>(last_rank);
-    if (!(is_direct(first_rank) && is_direct(last)) && (count > 1 || first_rank != rank))
-      group.refuse(call, "the memory of peers is not reachable");
-    constexpr const char* outside = "the array lies outside the symmetric heap";
-    unsigned char* const of_first = at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank);
-    const auto step = static_cast<long long>(stride_bytes);
-    if (places) return {of_first - places[first_rank] * step, step, count, array.size, places + first_rank, stride};
-    return {of_first, stride * step, count, array.size};
+    for (int member = 0; member < count; ++member)
+      if (const int peer = first_rank + member * stride; !is_direct(peer) && (count > 1 || peer != rank))
+        group.refuse(call, "the memory of peers is not reachable");
+    at(group, call, "the array lies outside the symmetric heap", array.data, bytes_of(array.size, sizeof(T)),
+       first_rank);
+    return {heaps, heaps.offset_of(array.data), first_rank, stride, nullptr, count, array.size};
   }
 
  private:
   template <class Group, class Call>
   friend class detail::TeamCall;
+
+  /// This rank's own for a peer that is not direct: what goes to such a peer is named by its place there.
+  TRANSHIP_SHARED unsigned char* heap_of(int peer) const {
+    unsigned char* const heap = heaps.heap_of(peer);
+    return heap ? heap : heaps.own;
+  }
 
   TRANSHIP_SHARED static unsigned long long number(long long value) {
     return static_cast<unsigned long long>(value);
@@ -622,8 +614,8 @@ struct HeapView {
   TRANSHIP_SHARED unsigned char* at(const Group& group, const Call& call, const char* problem, const void* local,
                                     unsigned long long bytes, int peer) const {
     if (peer < 0 || peer >= size) group.refuse(call, "there is no such peer");
-    const auto offset = bytes == 0 ? 0 : reinterpret_cast<unsigned long long>(local) - own();
-    if (bytes > size_bytes || offset > size_bytes - bytes) group.refuse(call, problem);
+    const unsigned long long offset = bytes == 0 ? 0 : heaps.offset_of(local);
+    if (!heaps.contains(offset, bytes)) group.refuse(call, problem);
     if constexpr (requires { group.check_block(call, offset, bytes); }) group.check_block(call, offset, bytes);
     return heap_of(peer) + offset;
   }
@@ -633,8 +625,7 @@ struct HeapView {
   TRANSHIP_SHARED unsigned char* slice_at(const Group& group, const Call& call, const char* problem, Span<T> slice,
                                           unsigned long long bytes, int peer) const {
     const unsigned long long all = bytes_of(slice.size, sizeof(T));
-    const auto offset = reinterpret_cast<unsigned long long>(slice.data) - own();
-    if (bytes > 0 && (all > size_bytes || offset > size_bytes - all)) group.refuse(call, problem);
+    if (bytes > 0 && !heaps.contains(heaps.offset_of(slice.data), all)) group.refuse(call, problem);
     return at(group, call, problem, slice.data, bytes, peer);
   }
   /// The same of words that are raised, updated or waited for, which have natural places.
@@ -759,7 +750,7 @@ struct HeapView {
   template <class Group, class Call, class T>
   TRANSHIP_SHARED unsigned char* array_at(const Group& group, const Call& call, const char* problem,
                                           const StridedSpan<T>& array, int peer) const {
-    const detail::StridedReach reach = detail::reach_of(array, size_bytes);
+    const detail::StridedReach reach = detail::reach_of(array, heaps.size_bytes);
     if (reach.bytes < 0) group.refuse(call, problem);
     const auto* local = reinterpret_cast<const unsigned char*>(array.data) + reach.first;
     return at(group, call, problem, local, static_cast<unsigned long long>(reach.bytes), peer) - reach.first;
@@ -1055,7 +1046,7 @@ struct HeapView {
   TRANSHIP_SHARED void order(const Group& group, const Call& call, const F& send) const {
     group.enter(call);
     if (group.lane() == 0) {
-      if (direct_count == size)
+      if (heaps.is_complete)
         detail::system_fence();
       else
         by_message(group, send);

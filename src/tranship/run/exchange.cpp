@@ -958,8 +958,8 @@ struct Exchange::State final : UnderWay::Item, std::enable_shared_from_this<Exch
     WaitNote note("exchange", WaitNote::anyone, site);
     name_missing(side, note);
     // Exchanges that are tested in turn are told apart by where their words lie.
-    note.flag_index = reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::source_word)) -
-                      world.heap().place().of(rank());
+    note.flag_index =
+        reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::source_word)) - world.heap().place().own;
     polls_left = world.look_at_flags(note);
   }
 

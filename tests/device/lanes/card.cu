@@ -54,11 +54,13 @@ Card::Card(double limit_s) : watchdog_(limit_s), parts_(new Parts) {
   for (cudaStream_t& stream : parts_->streams) TRANSHIP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   TRANSHIP_CUDA(cudaMalloc(&parts_->heaps, ranks_max * heap_bytes));
   TRANSHIP_CUDA(cudaMallocHost(&parts_->staging, ranks_max * heap_bytes));
+  TRANSHIP_CUDA(cudaMalloc(&parts_->table, ranks_max * sizeof(unsigned char*)));
   watchdog_.end();
 }
 Card::~Card() {
   for (cudaStream_t stream : parts_->streams) cudaStreamDestroy(stream);
   cudaFree(parts_->heaps);
+  cudaFree(parts_->table);
   cudaFreeHost(parts_->staging);
   delete parts_;
 }
@@ -95,8 +97,14 @@ void Card::run(const void* kernel, As as, RunArgs run, int lanes, std::vector<un
   const cudaStream_t first = parts_->streams[0];
   std::memcpy(parts_->staging, bytes.data(), bytes.size());
   TRANSHIP_CUDA(cudaMemcpyAsync(parts_->heaps, parts_->staging, bytes.size(), cudaMemcpyHostToDevice, first));
+  unsigned char* heaps[ranks_max] = {};
+  // All arenas have the same lists.
+  const auto* const lists = reinterpret_cast<const Lists*>(bytes.data() + guard_bytes + lists_at);
+  for (unsigned rank = 0; rank < ranks; ++rank)
+    heaps[rank] = parts_->heaps + (run.has_places ? static_cast<unsigned>(lists->places[rank]) : rank) * heap_bytes;
+  TRANSHIP_CUDA(cudaMemcpyAsync(parts_->table, heaps, sizeof heaps, cudaMemcpyHostToDevice, first));
   TRANSHIP_CUDA(cudaStreamSynchronize(first));
-  run.heaps = parts_->heaps;
+  run.heaps = parts_->table;
   void* arguments[] = {&run};
   const dim3 shape = lanes == 256 ? dim3(8, 4, 8) : lanes == 96 ? dim3(32, 3) : dim3(static_cast<unsigned>(lanes));
   if (as == As::blocks) {

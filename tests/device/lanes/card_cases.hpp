@@ -16,15 +16,9 @@ __global__ void case_kernel(RunArgs run) {
   const CudaLane lane;
   const int rank = run.first_rank + lane.block_index() / run.blocks;
   if (rank >= run.ranks || lane.blocks() % run.blocks != 0) return;
-  HeapView heap;
-  heap.first = run.heaps;
-  heap.stride_bytes = heap.size_bytes = heap_bytes;
-  heap.rank = rank;
-  heap.size = heap.direct_count = run.ranks;
-  // All arenas have the same lists, so the kernel reads those of the first.
-  if (run.has_places) heap.places = reinterpret_cast<const Lists*>(run.heaps + guard_bytes + lists_at)->places;
+  const HeapView heap{{run.heaps[rank], heap_bytes, run.heaps, run.ranks, true}, rank, run.ranks};
   run_case<Case, scope>(RankLane<CudaLane>(lane, lane.block_index() % run.blocks, run.blocks),
-                        case_args(heap, heap.heap_of(rank) + guard_bytes, run));
+                        case_args(heap, heap.heaps.own + guard_bytes, run));
 }
 
 template <class List>

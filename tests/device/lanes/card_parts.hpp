@@ -12,6 +12,7 @@ struct Card::Parts {
   cudaStream_t streams[ranks_max] = {};
   unsigned char* heaps = nullptr;
   unsigned char* staging = nullptr;
+  unsigned char** table = nullptr;
 };
 
 }  // namespace tranship::device

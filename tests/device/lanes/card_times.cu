@@ -18,7 +18,7 @@ inline constexpr long long timed_target_at = timed_source_at + (2 << 20);
 enum class Timed { put_thread, put_warp, put_block, round_trip, barrier, reduce };
 
 struct TimedArgs {
-  unsigned char* heaps;
+  unsigned char* const* heaps;  ///< by rank
   int ranks;
   int rounds;
   long long count;  ///< in elements
@@ -31,12 +31,9 @@ constexpr int lanes_of(Timed timed) {
 /// Block r is rank r.
 template <Timed timed>
 __global__ void __launch_bounds__(lanes_of(timed)) timed_kernel(TimedArgs args) {
-  HeapView heap;
-  heap.first = args.heaps;
-  heap.stride_bytes = heap.size_bytes = timed_heap_bytes;
-  heap.rank = static_cast<int>(blockIdx.x);
-  heap.size = heap.direct_count = args.ranks;
-  unsigned char* const base = heap.heap_of(heap.rank);
+  const int rank = static_cast<int>(blockIdx.x);
+  unsigned char* const base = args.heaps[rank];
+  const HeapView heap{{base, timed_heap_bytes, args.heaps, args.ranks, true}, rank, args.ranks};
   TeamView team;
   team.count = args.ranks;
   team.member = heap.rank;
@@ -70,13 +67,17 @@ __global__ void __launch_bounds__(lanes_of(timed)) timed_kernel(TimedArgs args) 
 
 class Timer {
  public:
-  Timer(cudaStream_t stream, Watchdog& watchdog) : stream_(stream), watchdog_(watchdog), heaps_(8 * timed_heap_bytes) {
+  Timer(cudaStream_t stream, Watchdog& watchdog)
+      : stream_(stream), watchdog_(watchdog), heaps_(8 * timed_heap_bytes), table_(8) {
     // Numbers are near one, so that sums of them stay finite. The words of teams and signals are zero.
     std::vector<float> numbers(8 * timed_heap_bytes / 4);
     unsigned some = 12345;
     for (float& number : numbers)
       number = 1 + static_cast<float>((some = some * 1664525u + 1013904223u) >> 8) * 0x1p-24f;
     random_ = std::move(numbers);
+    std::vector<unsigned char*> table;
+    for (int rank = 0; rank < 8; ++rank) table.push_back(heaps_.data() + rank * timed_heap_bytes);
+    table_.write(table);
   }
 
   /// Returns microseconds of a round.
@@ -84,7 +85,7 @@ class Timer {
   Samples us(int ranks, int lanes, long long count, int rounds, const std::string& what) {
     watchdog_.begin(what);
     reset();
-    TimedArgs args{heaps_.data(), ranks, rounds, count};
+    TimedArgs args{table_.data(), ranks, rounds, count};
     void* arguments[] = {&args};
     const auto* const kernel = reinterpret_cast<const void*>(&timed_kernel<timed>);
     const Samples samples = card_us(stream_, 11, [&] {
@@ -123,6 +124,7 @@ class Timer {
   cudaStream_t stream_;
   Watchdog& watchdog_;
   CardArray<unsigned char> heaps_;
+  CardArray<unsigned char*> table_;
   std::vector<float> random_;
 };
 

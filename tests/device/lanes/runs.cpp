@@ -180,7 +180,7 @@ std::vector<std::vector<Bytes>> arenas_after(const HostCase& of, const std::vect
       std::memcpy(memory.local(), before[i][rank].data(), arena_bytes);
       world.barrier();
       HeapView heap = heap_view(world);
-      if (route == Route::context || route == Route::simulated) heap.direct_count = 0;
+      if (route == Route::context || route == Route::simulated) heap.heaps.count = 0, heap.heaps.is_complete = false;
       const CaseArgs args = case_args(heap, memory.local(), run.args);
       run_grid(world, {.blocks = run.args.blocks, .block = {.lanes = run.lanes}},
                [&](const CpuLane& lane) { (route == Route::side_by_side ? of.run_side_by_side : of.run)(lane, args); });

@@ -122,13 +122,15 @@ class World:
         self.np, self.driver, self.cuda = np, driver, cuda
         self.random = np.random.default_rng(20261126)
         self.base = driver.memory(RANKS * HEAP_BYTES)
+        self.table = driver.memory(8 * RANKS)
+        driver.write(self.table, self.base + HEAP_BYTES * np.arange(RANKS, dtype=np.uint64))
         self.heaps = np.empty((RANKS, HEAP_BYTES), np.uint8)
         self.streams = [driver.stream() for _ in range(RANKS)]
         self.used = 0
 
     def view(self, rank):
-        """Packs a HeapView (lanes/rma.hpp): first, stride, size, rank, ranks, direct first and count, places."""
-        view = struct.pack("<QQQiiiiQ", self.base, HEAP_BYTES, HEAP_BYTES, rank, RANKS, 0, RANKS, 0)
+        """Packs a HeapView (lanes/rma.hpp): own heap, size, table of heaps, its entries, is_complete, rank, ranks."""
+        view = struct.pack("<QQQi?3xii", self.base + rank * HEAP_BYTES, HEAP_BYTES, self.table, RANKS, True, rank, RANKS)
         return self.np.frombuffer(view, self.np.uint8)
 
     def numba_stream(self, rank):

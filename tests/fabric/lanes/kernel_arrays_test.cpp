@@ -289,7 +289,7 @@ TEST_P(KernelArrays, that_cannot_be_moved_are_refused) {
     other.extents[0] = -4;
     refused(other, other, {"larger than memory"});
     // Far from the heap in one direction or the other.
-    const auto far = static_cast<Index>(heap.size_bytes / sizeof(int));
+    const auto far = static_cast<Index>(heap.heaps.size_bytes / sizeof(int));
     for (const Index stride : {far, -far, INT64_MAX, INT64_MIN}) {
       other = good;
       other.strides[1] = stride;

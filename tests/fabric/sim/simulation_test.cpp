@@ -245,8 +245,8 @@ void target_early(World& world) {
 void stores_to_another_machine(World& world) {
   const auto a = world.allocate<Index>(1);
   const HeapPlace& heap = world.heap().place();
-  const auto offset = reinterpret_cast<std::byte*>(a.local()) - (heap.first + heap.stride_bytes * world.rank());
-  if (world.rank() == 0) *reinterpret_cast<Index*>(heap.first + 2 * heap.stride_bytes + offset) = 1;
+  const auto offset = reinterpret_cast<std::byte*>(a.local()) - heap.own;
+  if (world.rank() == 0) *reinterpret_cast<Index*>(heap.mapped.of(2) + offset) = 1;
   world.barrier();
 }
 

@@ -64,7 +64,7 @@ SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
       lendings_(std::make_shared<Lendings>()) {}
 
 std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
-  return place_.of(fabric_.rank()) + offset;
+  return place_.own + offset;
 }
 
 std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& request, CallSite where) {

@@ -16,16 +16,7 @@
 namespace tranship {
 
 HeapView heap_view(const World& world) noexcept {
-  const HeapPlace& place = world.heap().place();
-  const Members direct = place.direct_range(world.rank());
-  return {.first = reinterpret_cast<unsigned char*>(place.first),
-          .stride_bytes = place.stride_bytes,
-          .size_bytes = place.size_bytes,
-          .rank = world.rank(),
-          .size = world.size(),
-          .direct_first = direct.first,
-          .direct_count = direct.count,
-          .places = place.places.list()};
+  return {.heaps = world.heap().place().table(world.size()), .rank = world.rank(), .size = world.size()};
 }
 
 namespace detail {
@@ -306,7 +297,7 @@ WaitNote Lane::note(const GroupCall& call, const void* word) const {
   const World& world = block_.grid().world();
   WaitNote note(call.name, WaitNote::anyone, {call.where.file, call.where.line});
   note.flag_rank = world.rank();
-  note.flag_index = static_cast<const std::byte*>(word) - world.heap().place().of(world.rank());
+  note.flag_index = static_cast<const std::byte*>(word) - world.heap().place().own;
   return note;
 }
 

@@ -163,30 +163,17 @@ class LaneMessenger {
   }
   template <AtomicOp op, class T>
   void atomic_nbi(T* before, T* variable, T operand, T expected, Rank peer, KernelSite where) const {
-    executor_->on_rank([&](Context& c) {
-      const auto at = symmetric(variable);
-      if constexpr (op == AtomicOp::fetch) c.fetch_nbi(*before, at, peer, site(where));
-      if constexpr (op == AtomicOp::swap) c.swap_nbi(*before, at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::compare_swap) c.compare_swap_nbi(*before, at, expected, operand, peer, site(where));
-      if constexpr (op == AtomicOp::add) c.fetch_add_nbi(*before, at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::bit_and) c.fetch_bit_and_nbi(*before, at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::bit_or) c.fetch_bit_or_nbi(*before, at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::bit_xor) c.fetch_bit_xor_nbi(*before, at, operand, peer, site(where));
-    });
+    executor_->on_rank(
+        [&](Context& c) { c.atomic_nbi<op>(*before, symmetric(variable), operand, expected, peer, site(where)); });
   }
   template <AtomicOp op, class T>
   T atomic(T* variable, T operand, T expected, Rank peer, KernelSite where) const {
     T before{};
     executor_->on_rank([&](Context& c) {
-      const auto at = symmetric(variable);
-      if constexpr (op == AtomicOp::set) c.set(at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::fetch) before = c.fetch(at, peer, site(where));
-      if constexpr (op == AtomicOp::swap) before = c.swap(at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::compare_swap) before = c.compare_swap(at, expected, operand, peer, site(where));
-      if constexpr (op == AtomicOp::add) before = c.fetch_add(at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::bit_and) before = c.fetch_bit_and(at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::bit_or) before = c.fetch_bit_or(at, operand, peer, site(where));
-      if constexpr (op == AtomicOp::bit_xor) before = c.fetch_bit_xor(at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::set)
+        c.update<op>(symmetric(variable), operand, peer, site(where));
+      else
+        before = c.atomic<op>(symmetric(variable), operand, expected, peer, site(where));
     });
     return before;
   }

@@ -31,8 +31,7 @@ std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
     const std::size_t bytes = local->ranges.release(offset);
     local->give_back(local->shared->shape().heap_bytes + offset, bytes);
   };
-  const HeapPlace heap = local.shared->heap();
-  std::byte* data = heap.of(local.member) + shape.heap_bytes + *offset;
+  std::byte* data = local.shared->heap_of(local.member) + shape.heap_bytes + *offset;
   std::shared_ptr<void> memory(data, release);
   if (!local.shared->obtain(local.member, shape.heap_bytes + *offset, pages).ok()) return nullptr;
   return memory;

@@ -12,6 +12,7 @@
 #include <tranship/base/result.hpp>
 #include <tranship/fabric/seam/board.hpp>
 #include <tranship/fabric/seam/call.hpp>
+#include <tranship/fabric/seam/heap_place.hpp>
 #include <tranship/fabric/seam/members.hpp>
 #include <tranship/fabric/seam/team_slots.hpp>
 #include <tranship/fabric/seam/transport.hpp>
@@ -43,35 +44,6 @@ class Meeting {
   virtual void begin_at(std::uint64_t calls) = 0;
 };
 
-/// Where the symmetric heaps of all ranks lie in this rank's addresses: that of rank r at first + r * stride_bytes. In
-/// a sub-world of ranks that lie at no equal steps, r is replaced by number r of the list that `places` has.
-struct HeapPlace {
-  std::byte* first = nullptr;
-  std::size_t stride_bytes = 0;
-  std::size_t size_bytes = 0;  ///< reserved for each rank
-  /// The ranks whose heaps can be loaded and stored there. Where this rank is not among them, its own can be all the
-  /// same, but its transfers take their time.
-  Members direct{.count = 0};
-  Members places{.count = 0};
-  /// The ranks whose heaps have an address here at all; of() is for them.
-  Members mapped{.count = 0};
-
-  std::size_t place_of(Rank rank) const noexcept { return std::size_t(places.listed ? places.rank_of(rank) : rank); }
-  /// The first byte of the heap of a rank.
-  std::byte* of(Rank rank) const noexcept { return first + place_of(rank) * stride_bytes; }
-  bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
-  bool is_mapped(Rank peer) const noexcept { return mapped.member_of(peer) >= 0; }
-  /// A power of two. The heaps of all ranks begin equally far behind a multiple of it, so that what is aligned to it,
-  /// or to less, in one heap is so in all of them.
-  std::size_t alignment_bytes = 64;
-  bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
-  /// Those of them that have this rank among them and lie side by side: what fast paths ask for.
-  Members direct_range(Rank rank) const {
-    if (!direct.listed && (direct.stride == 1 || direct.count <= 1)) return direct;
-    return {.first = rank, .count = is_direct(rank) ? 1 : 0};
-  }
-};
-
 class Fabric {
  public:
   Fabric(Rank rank, int size, Board& board) : rank_(rank), size_(size), board_(&board) {}
@@ -101,7 +73,7 @@ class Fabric {
   virtual TeamSlots& team_slots() noexcept = 0;
   virtual int world_slot() const noexcept { return 0; }
 
-  virtual HeapPlace heap() const noexcept = 0;
+  virtual HeapPlace heap() const = 0;
   /// What the ranks of this machine together can still obtain, when they have been granted so many bytes for their
   /// heaps, as far as is known; never more than INT64_MAX.
   virtual Index available_bytes([[maybe_unused]] Index granted_bytes) const { return INT64_MAX; }

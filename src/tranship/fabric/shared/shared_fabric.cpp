@@ -30,17 +30,19 @@ std::unique_ptr<SharedMeeting> SharedFabric::shared_meeting(const Members& membe
                                          brought_[std::size_t(slot)]);
 }
 
-HeapPlace SharedFabric::heap() const noexcept {
-  HeapPlace place = shared_->heap();
-  place.direct = place.mapped = here_;
-  if (here_.count == size()) return place;
-  if (!here_.listed && (here_.stride == 1 || here_.count == 1)) {
-    place.first -= static_cast<std::size_t>(here_.first) * place.stride_bytes;
-    return place;
+HeapPlace SharedFabric::heap() const {
+  HeapPlace place{.own = shared_->heap_of(member_),
+                  .size_bytes = shared_->heap_bytes(),
+                  .mapped = shared_->heaps(),
+                  .alignment_bytes = SharedMemory::alignment_bytes};
+  if (here_ != Members{.count = size()}) {
+    std::vector<HeapAddresses::Address> heaps(static_cast<std::size_t>(size()));
+    for (int member = 0; member < here_.count; ++member)
+      heaps[static_cast<std::size_t>(here_.rank_of(member))] =
+          reinterpret_cast<HeapAddresses::Address>(shared_->heap_of(member));
+    place.mapped = HeapAddresses(std::move(heaps));
   }
-  ListedRanks members;  // of ranks that are not here, nothing of use
-  for (Rank peer = 0; peer < size(); ++peer) members.ranks.push_back(std::max(0, member_of(peer)));
-  place.places = {.count = size(), .listed = std::make_shared<const ListedRanks>(std::move(members))};
+  place.direct = place.mapped;
   return place;
 }
 

@@ -30,7 +30,7 @@ class SharedFabric : public Fabric {
   std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override {
     return shared_meeting(members, slot, named);
   }
-  HeapPlace heap() const noexcept override;
+  HeapPlace heap() const override;
   Index available_bytes(Index granted_bytes) const override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
     return shared_->obtain(member_, offset_bytes, size_bytes);

@@ -180,7 +180,7 @@ std::string SharedWorld::build() {
                      sizeof(MeetingPlace));
 }
 
-void SharedWorld::lay_out() noexcept {
+void SharedWorld::lay_out() {
   static_assert(sizeof(Header) <= 256);
   const Offsets at(shape_);
   board_.emplace(shape_.board_ranks, memory_.data() + at.board);
@@ -189,20 +189,16 @@ void SharedWorld::lay_out() noexcept {
   places_ = reinterpret_cast<MeetingPlace*>(memory_.data() + at.places);
   segments_ = memory_.data() + at.segments;
   stride_bytes_ = at.stride;
+  std::vector<HeapAddresses::Address> heaps;
+  for (Rank rank = 0; rank < shape_.ranks; ++rank)
+    heaps.push_back(reinterpret_cast<HeapAddresses::Address>(heap_of(rank)));
+  heaps_ = HeapAddresses(std::move(heaps));
 }
 
 void SharedWorld::obtain_slot(int slot) const {
   if (slot < TeamSlots::predefined) return;
   const auto first = static_cast<std::size_t>(reinterpret_cast<std::byte*>(&meeting_place(0, slot)) - memory_.data());
   memory_.obtain(first, static_cast<std::size_t>(shape_.ranks) * sizeof(MeetingPlace)).value();
-}
-
-HeapPlace SharedWorld::heap() const noexcept {
-  return {.first = segments_,
-          .stride_bytes = stride_bytes_,
-          .size_bytes = shape_.heap_bytes,
-          .direct = {.count = shape_.ranks},
-          .alignment_bytes = SharedMemory::alignment_bytes};
 }
 
 Result<void> SharedWorld::obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const {

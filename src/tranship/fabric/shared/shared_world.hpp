@@ -95,7 +95,12 @@ class SharedWorld {
   /// Obtains the meeting places of a slot. Those of teams that all worlds have are there. Throws `no_memory`.
   void obtain_slot(int slot) const;
 
-  HeapPlace heap() const noexcept;
+  std::size_t heap_bytes() const noexcept { return shape_.heap_bytes; }
+  /// The heaps of ranks begin one stride apart.
+  std::byte* heap_of(Rank rank) const noexcept { return segments_ + static_cast<std::size_t>(rank) * stride_bytes_; }
+  std::size_t stride_bytes() const noexcept { return stride_bytes_; }
+  /// Of all ranks.
+  const HeapAddresses& heaps() const noexcept { return heaps_; }
   /// Parts of the symmetric heap of a rank, and of its local memory, which comes behind it.
   Result<void> obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const;
   void give_back(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
@@ -111,7 +116,7 @@ class SharedWorld {
 
  private:
   struct Header;
-  void lay_out() noexcept;
+  void lay_out();
   std::size_t place_of(Rank rank, std::size_t offset_bytes) const noexcept;
 
   SharedMemory memory_;
@@ -122,6 +127,7 @@ class SharedWorld {
   MeetingPlace* places_ = nullptr;
   std::byte* segments_ = nullptr;
   std::size_t stride_bytes_ = 0;  // from the heap of one rank to that of the next
+  HeapAddresses heaps_;
 };
 
 }  // namespace tranship

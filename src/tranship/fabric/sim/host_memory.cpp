@@ -33,7 +33,8 @@ HostMemory::SecondMapping::~SecondMapping() {
 }
 
 HostMemory::HostMemory(const SharedWorld& shared, int ranks_per_host)
-    : heap_(shared.heap()),
+    : first_(shared.heap_of(0)),
+      stride_bytes_(shared.stride_bytes()),
       ranks_(shared.shape().ranks),
       ranks_per_host_(ranks_per_host),
       mapped_(shared.descriptor(), shared.size_bytes()) {
@@ -62,8 +63,7 @@ void HostMemory::close_others(int host) noexcept {
 
 void HostMemory::protect(int host, int protection) noexcept {
   const int first = host * ranks_per_host_, end = std::min(ranks_, first + ranks_per_host_);
-  set_protection(heap_.first + std::size_t(first) * heap_.stride_bytes, std::size_t(end - first) * heap_.stride_bytes,
-                 protection);
+  set_protection(first_ + std::size_t(first) * stride_bytes_, std::size_t(end - first) * stride_bytes_, protection);
   for (const auto& [memory, arena] : arenas_)
     if (arena.host == host) set_protection(memory, arena.blocks.size_bytes(), protection);
 }

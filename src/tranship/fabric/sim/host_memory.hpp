@@ -30,12 +30,12 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   static constexpr int everywhere = -1;
 
   /// The heap of a rank where it is always open.
-  std::byte* heap_of(Rank rank) const noexcept { return heaps_ + std::size_t(rank) * heap_.stride_bytes; }
+  std::byte* heap_of(Rank rank) const noexcept { return heaps_ + std::size_t(rank) * stride_bytes_; }
   /// What a rank has at an address of its own, where it is always open.
   template <class T>
   T* open(T* own) const noexcept {
-    const auto offset = reinterpret_cast<std::uintptr_t>(own) - reinterpret_cast<std::uintptr_t>(heap_.first);
-    if (offset < heap_.stride_bytes * std::size_t(ranks_)) return reinterpret_cast<T*>(heaps_ + offset);
+    const auto offset = reinterpret_cast<std::uintptr_t>(own) - reinterpret_cast<std::uintptr_t>(first_);
+    if (offset < stride_bytes_ * std::size_t(ranks_)) return reinterpret_cast<T*>(heaps_ + offset);
     return static_cast<T*>(open_allocated(own));
   }
 
@@ -73,7 +73,8 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   void close_others(int host) noexcept;
   void protect(int host, int protection) noexcept;
 
-  HeapPlace heap_;
+  std::byte* first_;  // the heap of rank 0, and from one to the next
+  std::size_t stride_bytes_;
   int ranks_;
   int ranks_per_host_;
   int host_ = everywhere;  // that is open

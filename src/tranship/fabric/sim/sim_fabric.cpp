@@ -49,8 +49,11 @@ class SimMeeting final : public Meeting {
 /// What ranks tell each other by words. It may outlive the simulation.
 class SimFlagWatch final : public FlagWatch {
  public:
-  SimFlagWatch(std::shared_ptr<RaceDetector> detector, Rank rank, const HeapPlace& heap)
-      : race_detector_(std::move(detector)), rank_(rank), heap_(heap) {}
+  SimFlagWatch(std::shared_ptr<RaceDetector> detector, Rank rank, const SharedWorld& shared)
+      : race_detector_(std::move(detector)),
+        rank_(rank),
+        heaps_(shared.heap_of(0)),
+        stride_bytes_(shared.stride_bytes()) {}
 
   void loaded(const void* word) override { race_detector_->acquire(rank_, bytes_of(word)); }
   void stored(const void* word) override { release(word, RaceDetector::Release::replaces); }
@@ -58,9 +61,9 @@ class SimFlagWatch final : public FlagWatch {
 
  private:
   RaceDetector::Bytes bytes_of(const void* word) const {
-    const auto offset = std::size_t(static_cast<const std::byte*>(word) - heap_.first);
-    const std::size_t first = offset % heap_.stride_bytes;
-    return {Rank(offset / heap_.stride_bytes), first, first + sizeof(std::uint64_t)};
+    const auto offset = std::size_t(static_cast<const std::byte*>(word) - heaps_);
+    const std::size_t first = offset % stride_bytes_;
+    return {Rank(offset / stride_bytes_), first, first + sizeof(std::uint64_t)};
   }
   void release(const void* word, RaceDetector::Release how) {
     race_detector_->release(bytes_of(word), {std::make_shared<RaceDetector::Knowledge>(race_detector_->known(rank_))},
@@ -69,10 +72,23 @@ class SimFlagWatch final : public FlagWatch {
 
   std::shared_ptr<RaceDetector> race_detector_;
   Rank rank_;
-  HeapPlace heap_;
+  const std::byte* heaps_;
+  std::size_t stride_bytes_;
 };
 
 }  // namespace
+
+HeapPlace SimFabric::heap() const {
+  HeapPlace place = SharedFabric::heap();
+  place.direct = {};
+  if (!simulation_.host_memory()) return place;
+  std::vector<HeapAddresses::Address> heaps(static_cast<std::size_t>(size()));
+  const Members direct = sharing();
+  for (int member = 0; member < direct.count; ++member)
+    heaps[static_cast<std::size_t>(direct.rank_of(member))] = place.mapped.data()[direct.rank_of(member)];
+  place.direct = HeapAddresses(std::move(heaps));
+  return place;
+}
 
 std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot, const Members& named) {
   return std::make_unique<SimMeeting>(simulation_, rank(), members, slot, SharedFabric::meeting(members, slot, named));
@@ -93,7 +109,7 @@ Result<std::shared_ptr<void>> SimFabric::join(std::shared_ptr<void> block, std::
 
 std::shared_ptr<FlagWatch> SimFabric::flag_watch() {
   if (!simulation_.race_detector()) return nullptr;
-  return std::make_shared<SimFlagWatch>(simulation_.shared_race_detector(), rank(), heap());
+  return std::make_shared<SimFlagWatch>(simulation_.shared_race_detector(), rank(), shared());
 }
 
 std::unique_ptr<Transport> SimFabric::transport(World&) {

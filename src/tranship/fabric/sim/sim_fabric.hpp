@@ -25,11 +25,7 @@ class SimFabric final : public SharedFabric {
     return peer_kind(peer) == PeerKind::reachable ? const_cast<void*>(address) : nullptr;
   }
   bool is_exposed(const void*) const noexcept override { return simulation_.options().peers == PeerKind::reachable; }
-  HeapPlace heap() const noexcept override {
-    HeapPlace place = SharedFabric::heap();
-    place.direct = simulation_.host_memory() ? sharing() : Members{.count = 0};
-    return place;
-  }
+  HeapPlace heap() const override;
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
     HostMemory* memory = simulation_.host_memory();
     return memory ? memory->allocate(rank() / simulation_.options().ranks_per_host, size_bytes)

@@ -26,7 +26,7 @@ struct Seeds {
 };
 
 Seeds& seeds_of(const SharedWorld& shared) {
-  return *reinterpret_cast<Seeds*>(shared.heap().first);
+  return *reinterpret_cast<Seeds*>(shared.heap_of(0));
 }
 
 }  // namespace

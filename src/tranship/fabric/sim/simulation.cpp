@@ -36,8 +36,7 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
 
 std::byte* Simulation::heap_of(Rank rank) const noexcept {
   if (host_memory_) return host_memory_->heap_of(rank);
-  const HeapPlace heap = shared_->heap();
-  return heap.of(rank);
+  return shared_->heap_of(rank);
 }
 
 Members Simulation::host_of(Rank rank) const noexcept {
@@ -47,12 +46,11 @@ Members Simulation::host_of(Rank rank) const noexcept {
 }
 
 RaceDetector::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size_bytes) const {
-  const HeapPlace heap = shared_->heap();
   const auto at = reinterpret_cast<std::uintptr_t>(first);
-  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(heap.first);
-  if (offset < heap.stride_bytes * std::size_t(options_.ranks)) {
-    const std::size_t in_heap = offset % heap.stride_bytes;
-    return {Rank(offset / heap.stride_bytes), in_heap, in_heap + size_bytes};
+  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(shared_->heap_of(0));
+  if (offset < shared_->stride_bytes() * std::size_t(options_.ranks)) {
+    const std::size_t in_heap = offset % shared_->stride_bytes();
+    return {Rank(offset / shared_->stride_bytes()), in_heap, in_heap + size_bytes};
   }
   for (const Joined& one : joined_)
     if (one.rank == rank && at - one.first < one.size_bytes && !one.memory.expired()) {

@@ -14,6 +14,7 @@
 #include <tranship/base/index.hpp>
 #include <tranship/base/sync.hpp>
 #include <tranship/fabric/forked.hpp>
+#include <tranship/fabric/seam/heap_place.hpp>
 #include <tranship/fabric/seam/members.hpp>
 
 namespace tranship {
@@ -45,19 +46,16 @@ class FlagCarrier {
 class SharedFlags {
  public:
   SharedFlags() = default;
-  /// Those of rank r begin at first + r * stride, or at first + p * stride where p is number r of the list of `places`;
-  /// `memory` keeps them.
-  SharedFlags(std::shared_ptr<void> memory, RealSync::Word* first, std::ptrdiff_t stride, int ranks, int count,
-              std::string label, std::shared_ptr<FlagWatch> watch = nullptr, Members places = {})
+  /// Those of a rank begin `offset_bytes` behind its address in `heaps`; `memory` keeps them.
+  SharedFlags(std::shared_ptr<void> memory, HeapAddresses heaps, std::size_t offset_bytes, int count, std::string label,
+              std::shared_ptr<FlagWatch> watch = nullptr)
       : memory_(std::move(memory)),
-        first_(first),
-        stride_(stride),
-        ranks_(ranks),
+        heaps_(std::move(heaps)),
+        offset_bytes_(offset_bytes),
         count_(count),
         label_(std::move(label)),
         watch_(std::move(watch)),
-        places_(std::move(places)),
-        reachable_{.count = ranks} {}
+        reachable_{.count = heaps_.count()} {}
 
   /// The same where only the flags of some ranks, `rank` among them, are reached by loads and stores.
   void carry_others(Rank rank, const Members& reachable, std::shared_ptr<FlagCarrier> carrier) {
@@ -68,7 +66,7 @@ class SharedFlags {
 
   /// Flags per rank.
   int count() const noexcept { return count_; }
-  int ranks() const noexcept { return ranks_; }
+  int ranks() const noexcept { return heaps_.count(); }
   const char* label() const noexcept { return label_.c_str(); }
 
   /// Acquire.
@@ -121,7 +119,7 @@ class SharedFlags {
   RealSync::Word& at(Rank rank, int index) const {
     TRANSHIP_ASSERT_COSTLY(rank >= 0 && rank < ranks() && index >= 0 && index < count());
     TRANSHIP_ASSERT_COSTLY(!is_carried(rank));
-    return first_[(places_.listed ? places_.rank_of(rank) : rank) * stride_ + index];
+    return reinterpret_cast<RealSync::Word*>(heaps_.data()[rank] + offset_bytes_)[index];
   }
 
  private:
@@ -129,13 +127,11 @@ class SharedFlags {
 
   std::shared_ptr<void> memory_;
   detail::ProcessOfRank process_;
-  RealSync::Word* first_ = nullptr;
-  std::ptrdiff_t stride_ = 0;
-  int ranks_ = 0;
+  HeapAddresses heaps_;
+  std::size_t offset_bytes_ = 0;
   int count_ = 0;
   std::string label_;
   std::shared_ptr<FlagWatch> watch_;
-  Members places_;
   Rank rank_ = 0;
   Members reachable_;
   std::shared_ptr<FlagCarrier> carrier_;

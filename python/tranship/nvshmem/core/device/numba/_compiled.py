@@ -43,10 +43,10 @@ for _name, _address in _core.compiled_functions().items():
 
 # What a put of one element reads, which is a store by this thread where that is allowed. None on processors whose thread
 # pointer is not known here.
-_DISTANCE = "tranship_puts_from_thread_pointer"
-_PUTS: Optional[dict[str, int]] = None
-if _core.direct_puts is not None:
-    _address, _PUTS = _core.direct_puts
+_DISTANCE = "tranship_direct_from_thread_pointer"
+_DIRECT: Optional[dict[str, int]] = None
+if _core.direct_transfers is not None:
+    _address, _DIRECT = _core.direct_transfers
     llvm.add_symbol(_DISTANCE, _address)
 _WORDS = (1, 2, 4, 8)  # bytes of what is stored at once
 
@@ -150,29 +150,28 @@ def _where_direct(
 ) -> None:
     """`act(addresses)` with the peer's addresses of words, which are given by their own and their bytes, where `may` is
     true, all are aligned and lie in the heap of this thread's rank, and the peer's heap is directly reached
-    (Context::DirectPuts). Everything else is left to `call()`, with all checks and errors."""
-    if _PUTS is None:
+    (detail::DirectTransfers). Everything else is left to `call()`, with all checks and errors."""
+    if _DIRECT is None:
         return call()
-    places = _PUTS
-    look, check, store, other, done = (
-        builder.append_basic_block(f"put.{name}") for name in ("look", "check", "store", "call", "done")
+    places = _DIRECT
+    look, check, find, store, other, done = (
+        builder.append_basic_block(f"put.{name}") for name in ("look", "check", "find", "store", "call", "done")
     )
     builder.cbranch(may, look, other)
 
     builder.position_at_end(look)
     distance = builder.module.globals.get(_DISTANCE) or cgutils.add_global_variable(builder.module, _i64, _DISTANCE)
     segment = 257  # the address space of what lies at distances from the thread pointer, %fs
-    puts = builder.load(builder.inttoptr(builder.load(distance), _pointer.as_pointer(segment)))
-    builder.cbranch(cgutils.is_not_null(builder, puts), check, other)
+    transfers = builder.load(builder.inttoptr(builder.load(distance), _pointer.as_pointer(segment)))
+    builder.cbranch(cgutils.is_not_null(builder, transfers), check, other)
 
     builder.position_at_end(check)
 
     def at(name: str, type: Any) -> Any:
-        return builder.bitcast(builder.gep(puts, [_i64(places[name])]), type.as_pointer())
+        return builder.bitcast(builder.gep(transfers, [_i64(places[name])]), type.as_pointer())
 
-    own, bytes, first, stride = (builder.load(at(name, _i64)) for name in ("own", "bytes", "first", "stride"))
-    first_peer, peers = (builder.load(at(name, _i32)) for name in ("first_peer", "peers"))
-    conditions = [builder.icmp_unsigned("<", builder.sub(pe, builder.sext(first_peer, _i64)), builder.sext(peers, _i64))]
+    own, bytes = (builder.load(at(name, _i64)) for name in ("own", "size_bytes"))
+    conditions = [builder.icmp_unsigned("<", pe, builder.sext(builder.load(at("count", _i32)), _i64))]
     offsets = []
     for there, width in words:
         address = builder.ptrtoint(there, _i64)
@@ -182,12 +181,15 @@ def _where_direct(
             builder.icmp_unsigned("<=", offsets[-1], builder.sub(bytes, _i64(width))),
             builder.icmp_unsigned("==", builder.and_(address, _i64(width - 1)), _i64(0)),
         ]
-    builder.cbranch(functools.reduce(builder.and_, conditions), store, other)
+    builder.cbranch(functools.reduce(builder.and_, conditions), find, other)
+
+    builder.position_at_end(find)
+    heap = builder.load(builder.gep(builder.load(at("direct", _i64_pointer)), [pe]))
+    builder.cbranch(builder.icmp_unsigned("!=", heap, _i64(0)), store, other)
 
     builder.position_at_end(store)
     builder.store(ir.IntType(8)(1), at("acted", ir.IntType(8)))
-    base = builder.add(first, builder.mul(pe, stride))
-    act([builder.add(base, offset) for offset in offsets])
+    act([builder.add(heap, offset) for offset in offsets])
     builder.branch(done)
 
     builder.position_at_end(other)

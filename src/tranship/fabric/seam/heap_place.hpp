@@ -1,0 +1,74 @@
+// Detail: HeapPlace, where the symmetric heaps of the ranks of a world lie in the addresses of one rank.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <tranship/base/index.hpp>
+#include <tranship/fabric/seam/members.hpp>
+#include <tranship/lanes/heap_table.hpp>
+
+namespace tranship {
+
+/// One address for each rank, or nullptr where there is none. Copies share the table, and so may all ranks of a process
+/// that see the same heaps: a table of its own costs a rank 8 bytes for each rank of the world.
+class HeapAddresses {
+ public:
+  using Address = unsigned char*;
+
+  HeapAddresses() = default;  ///< no rank has an address
+  explicit HeapAddresses(std::vector<Address> of_ranks)
+      : of_ranks_(std::make_shared<const std::vector<Address>>(std::move(of_ranks))) {}
+
+  bool is_empty() const noexcept { return !of_ranks_; }
+  int count() const noexcept { return of_ranks_ ? static_cast<int>(of_ranks_->size()) : 0; }
+  const Address* data() const noexcept { return of_ranks_ ? of_ranks_->data() : nullptr; }
+  std::byte* of(Rank rank) const noexcept {
+    const bool is_listed = rank >= 0 && rank < count();
+    return is_listed ? reinterpret_cast<std::byte*>((*of_ranks_)[static_cast<std::size_t>(rank)]) : nullptr;
+  }
+
+  /// Returns the addresses of some ranks, in the order of `members`, each moved on by `offset_bytes`.
+  HeapAddresses of_members(const Members& members, std::size_t offset_bytes) const {
+    if (is_empty()) return {};
+    std::vector<Address> out;
+    for (int member = 0; member < members.count; ++member) {
+      const auto heap = reinterpret_cast<Address>(of(members.rank_of(member)));
+      out.push_back(heap ? heap + offset_bytes : nullptr);
+    }
+    return HeapAddresses(std::move(out));
+  }
+
+ private:
+  std::shared_ptr<const std::vector<Address>> of_ranks_;
+};
+
+struct HeapPlace {
+  std::byte* own = nullptr;    ///< where the heap of this rank begins
+  std::size_t size_bytes = 0;  ///< reserved for each rank
+  /// The heaps that have an address here, that of this rank among them.
+  HeapAddresses mapped;
+  /// Those of them that this rank may load and store. Where its own is not among them, it can be loaded and stored all
+  /// the same, but transfers to it take their time.
+  HeapAddresses direct;
+  /// A power of two. The heaps of all ranks begin equally far behind a multiple of it, so that what is aligned to it,
+  /// or to less, in one heap is so in all of them.
+  std::size_t alignment_bytes = 64;
+  bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
+
+  bool is_direct(Rank peer) const noexcept { return direct.of(peer) != nullptr; }
+  /// The direct heaps in a world of so many ranks. Valid while a copy of `direct` lives.
+  HeapTable table(int ranks) const noexcept {
+    HeapTable out{.own = reinterpret_cast<unsigned char*>(own),
+                  .size_bytes = size_bytes,
+                  .direct = direct.data(),
+                  .count = direct.count(),
+                  .is_complete = direct.count() == ranks};
+    for (Rank rank = 0; rank < ranks && out.is_complete; ++rank) out.is_complete = is_direct(rank);
+    return out;
+  }
+};
+
+}  // namespace tranship
