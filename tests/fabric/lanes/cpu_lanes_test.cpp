@@ -339,7 +339,7 @@ TEST_P(KernelBlocks, blocks_wait_for_each_other) {
 TEST_P(KernelBlocks, blocks_poll_for_what_those_behind_them_store) {
   run([](World& world, const HeapView& heap) {
     const auto flags = world.allocate<std::uint64_t>(3);
-    world.set_timeout_ns(200'000'000);
+    world.set_timeout_ns(5'000'000'000);
     run_grid(world, {.blocks = 3, .block = {.lanes = 2}}, [&](const CpuLane& lane) {
       const int at = lane.block_index();
       if (at < 2)
