@@ -164,7 +164,7 @@ TEST(Machine, memory_that_it_has_not_is_refused_to_ranks_that_are_threads) {
     refuses(
         world, [&] { world.allocate<char>(available / 4 * 5); }, "a block of ", " bytes in a symmetric heap; ");
     std::vector<SymmetricArray<char>> many;
-    const Index small = std::min(available / 4000, Index(Fabric::sparse_bytes_min) / 2);
+    const Index small = std::min(available / 4000, Index(Domain::sparse_bytes_min) / 2);
     refuses(
         world,
         [&] {

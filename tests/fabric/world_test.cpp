@@ -21,6 +21,7 @@
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
+#include <tranship/fabric/shared/shared_clock.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
@@ -60,9 +61,23 @@ class CountingMeeting final : public Meeting {
   Index& offers_read_;
 };
 
+class CountingClock final : public SharedClock {
+ public:
+  using SharedClock::SharedClock;
+
+  void idle(int round) override {
+    ++idles;
+    SharedClock::idle(round);
+  }
+
+  Index idles = 0;
+};
+
 class CountingFabric final : public SharedFabric {
  public:
-  using SharedFabric::SharedFabric;
+  CountingFabric(const std::shared_ptr<SharedWorld>& shared, Rank rank,
+                 std::shared_ptr<CountingClock> counting = nullptr)
+      : SharedFabric(shared, rank, shared->board(), {.count = shared->shape().ranks}, nullptr, std::move(counting)) {}
 
   void* reach(Rank, const void* address) const noexcept override { return const_cast<void*>(address); }
   bool is_exposed(const void*) const noexcept override { return true; }
@@ -70,32 +85,27 @@ class CountingFabric final : public SharedFabric {
     return std::make_unique<CountingMeeting>(SharedFabric::meeting(members, slot, named), offers_read);
   }
 
-  void idle(int round) override {
-    ++idles;
-    SharedFabric::idle(round);
-  }
-
   Index offers_read = 0;  ///< in the team that has met last
-  Index idles = 0;
 };
 
 // A rank that looks again where nothing has changed gives its core away; one that sees something new, or gets something
 // else each time, as a collective does, keeps it.
 TEST(Polls, give_the_core_away_in_vain_alone) {
   const auto shared = SharedWorld::make({.ranks = 1, .heap_bytes = std::size_t(1) << 20}, SharedWorld::Kind::threads);
-  CountingFabric fabric(shared, 0);
+  const auto clock = std::make_shared<CountingClock>(1, shared->shape().cores);
+  CountingFabric fabric(shared, 0, clock);
   World world(fabric, default_timeout_ns());
   constexpr Index places = 100'000;  // none comes again while a row of looks lasts
   const auto words = world.allocate<std::uint64_t>(places);
   Context& rma = world.context();
-  const Index before = fabric.idles;
+  const Index before = clock->idles;
   for (int i = 0; i < 200'000; ++i) (void)rma.g(words.from(i % places), 0);
   for (int i = 0; i < 200'000; ++i) (void)rma.fetch_inc(words, 0);
   for (int i = 0; i < 200'000; ++i) (void)rma.test(words.from(1), Comparison::equal, 0);
-  EXPECT_EQ(fabric.idles, before);
-  while (fabric.idles == before) (void)rma.test(words.from(1), Comparison::equal, 1);
-  const Index after_test = fabric.idles;
-  while (fabric.idles == after_test) (void)rma.g(words.from(1), 0);
+  EXPECT_EQ(clock->idles, before);
+  while (clock->idles == before) (void)rma.test(words.from(1), Comparison::equal, 1);
+  const Index after_test = clock->idles;
+  while (clock->idles == after_test) (void)rma.g(words.from(1), 0);
 }
 
 TEST(Broadcasts, read_what_the_root_brings_alone) {
@@ -147,7 +157,7 @@ void allocate_sparsely(World& world) {
 
 std::size_t sparse_heap_bytes(int ranks) {
   const std::size_t wanted = std::size_t(available_memory_bytes()) / std::size_t(ranks - 1);
-  return std::max(wanted, 2 * Fabric::sparse_bytes_min) / page_bytes() * page_bytes();
+  return std::max(wanted, 2 * Domain::sparse_bytes_min) / page_bytes() * page_bytes();
 }
 
 TEST(Heaps, are_sparse_where_blocks_are_large) {

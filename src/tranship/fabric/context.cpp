@@ -22,8 +22,8 @@ class NoTransport final : public Transport {
   void put(Remote, const CopyBlock&, int, const void*, const Signal*, Completion, CallSite) override {}
   void get(void*, const CopyBlock&, int, Remote, Completion, CallSite) override {}
   void atomic(Remote, int, WordKind, AtomicOp, std::uint64_t, std::uint64_t, void*, Completion, CallSite) override {}
-  void fence(CallSite) override {}
-  void quiet(CallSite) override {}
+  void fence(std::optional<Rank>, CallSite) override {}
+  void quiet(std::optional<Rank>, CallSite) override {}
   void seen(const void*, std::size_t) override {}
   void touches(const void*, std::size_t, Touch, const char*, CallSite) override {}
   void poll(std::int64_t) override {}
@@ -47,7 +47,7 @@ void Context::close_in_child() noexcept {
 }
 
 Context::Context(World& world, const ContextOptions& options)
-    : Transfers(world, world.fabric_->transport(world), world.fabric_->spin_rounds(), options.sizes == SizeRule::equal,
+    : Transfers(world, world.fabric_->transport(world), world.spin_rounds(), options.sizes == SizeRule::equal,
                 default_checks(options.checks) == HeapChecks::blocks),
       exceptions_before_(std::uncaught_exceptions()) {
   world.check_process();

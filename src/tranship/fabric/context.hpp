@@ -31,6 +31,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -413,20 +414,28 @@ class Context : private detail::Transfers {
   void fence(CallSite where = CallSite::here()) {
     release_fence();
     if (transport_) [[unlikely]]
-      fence_transport(where);
+      fence_transport(std::nullopt, where);
   }
   /// Completes all transfers of this context: puts are at their peers, for all to see; gets and values are here. Waits
   /// for peers whose memory is not reachable.
   void quiet(CallSite where = CallSite::here()) {
     full_fence();
     if (transport_) [[unlikely]]
-      quiet_transport(where);
+      quiet_transport(std::nullopt, where);
   }
 
-  /// Completes the transfers to, and from, one peer at least.
+  /// The fence and the quiet of the transfers to, and from, one peer. Other transfers may remain under way.
+  void fence(Rank peer, CallSite where = CallSite::here()) {
+    check_peer(peer, where);
+    release_fence();
+    if (transport_ && !is_direct(peer)) [[unlikely]]
+      fence_transport(peer, where);
+  }
   void quiet(Rank peer, CallSite where = CallSite::here()) {
     check_peer(peer, where);
-    quiet(where);
+    full_fence();
+    if (transport_ && !is_direct(peer)) [[unlikely]]
+      quiet_transport(peer, where);
   }
 
   // Memory of peers, to load and store.

@@ -1,5 +1,7 @@
 #include "tranship/fabric/sub_fabric.hpp"
 
+#include <optional>
+
 namespace tranship {
 namespace {
 
@@ -25,8 +27,8 @@ class SubTransport final : public Transport {
               void* before, Completion completion, CallSite where) override {
     whole_->atomic(in_whole(at), width, kind, op, operand, compare, before, completion, where);
   }
-  void fence(CallSite where) override { whole_->fence(where); }
-  void quiet(CallSite where) override { whole_->quiet(where); }
+  void fence(std::optional<Rank> peer, CallSite where) override { whole_->fence(in_whole(peer), where); }
+  void quiet(std::optional<Rank> peer, CallSite where) override { whole_->quiet(in_whole(peer), where); }
   void seen(const void* first, std::size_t size_bytes) override { whole_->seen(first, size_bytes); }
   void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override {
     whole_->touches(first, size_bytes, touch, name, where);
@@ -35,6 +37,9 @@ class SubTransport final : public Transport {
   void abandon() noexcept override { whole_->abandon(); }
 
  private:
+  std::optional<Rank> in_whole(std::optional<Rank> peer) const noexcept {
+    return peer ? std::optional(members_.rank_of(*peer)) : std::nullopt;
+  }
   Remote in_whole(Remote at) const noexcept {
     return {.peer = members_.rank_of(at.peer), .offset_bytes = at.offset_bytes + offset_bytes_};
   }
@@ -44,41 +49,70 @@ class SubTransport final : public Transport {
   std::size_t offset_bytes_;
 };
 
+/// A part of the heap of the world around it.
+class SubDomain final : public Domain {
+ public:
+  SubDomain(Domain& whole, int ranks_here, const SymmetricHeap& around, const Members& members,
+            SymmetricHeap::Lent lent)
+      : whole_(whole), ranks_here_(ranks_here), around_(around), members_(members), lent_(std::move(lent)) {}
+
+  HeapPlace heap() const override {
+    HeapPlace place = whole_.heap();
+    place.own += lent_.offset_bytes;
+    place.size_bytes = lent_.size_bytes;
+    place.mapped = place.mapped.of_members(members_, lent_.offset_bytes);
+    place.direct = place.direct.of_members(members_, lent_.offset_bytes);
+    place.is_zeroed = false;  // another sub-world may have had it
+    return place;
+  }
+  Index available_bytes(Index granted_bytes) const override {
+    return whole_.available_bytes(granted_bytes + Index(around_.granted_bytes()) * ranks_here_);
+  }
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
+    return whole_.obtain(lent_.offset_bytes + offset_bytes, size_bytes);
+  }
+  void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
+    whole_.give_back(lent_.offset_bytes + offset_bytes, size_bytes);
+  }
+  Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
+                                     void* memory) override {
+    return whole_.join(std::move(block), lent_.offset_bytes + offset_bytes, size_bytes, memory);
+  }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override { return whole_.local_memory(size_bytes); }
+  std::shared_ptr<void> lifetime() const override {
+    // The heap before what is lent of it.
+    return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(whole_.lifetime(), lent_.hold);
+  }
+
+ private:
+  Domain& whole_;
+  int ranks_here_;  // of the machine
+  const SymmetricHeap& around_;
+  Members members_;
+  SymmetricHeap::Lent lent_;
+};
+
+/// The clock of the world around it, which outlives this object.
+std::shared_ptr<Clock> clock_of(Fabric& whole) {
+  return {std::shared_ptr<void>(), &whole.clock()};
+}
+
 }  // namespace
 
 SubFabric::SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members,
                      int slot, SymmetricHeap::Lent lent)
-    : Fabric(members.member_of(whole.rank()), members.count, *board),
+    : Fabric(members.member_of(whole.rank()), *board,
+             std::make_shared<SubDomain>(whole.domain(), whole.on_this_machine().count, around, members, lent),
+             clock_of(whole)),
       board_(std::move(board)),
       whole_(whole),
-      around_(around),
       members_(members),
       slot_(slot),
-      lent_(std::move(lent)) {}
-
-HeapPlace SubFabric::heap() const {
-  HeapPlace place = whole_.heap();
-  place.own += lent_.offset_bytes;
-  place.size_bytes = lent_.size_bytes;
-  place.mapped = place.mapped.of_members(members_, lent_.offset_bytes);
-  place.direct = place.direct.of_members(members_, lent_.offset_bytes);
-  place.is_zeroed = false;  // another sub-world may have had it
-  return place;
-}
-
-Index SubFabric::available_bytes(Index granted_bytes) const {
-  const Index granted_around = Index(around_.granted_bytes()) * whole_.on_this_machine().count;
-  return whole_.available_bytes(granted_bytes + granted_around);
-}
-
-std::shared_ptr<void> SubFabric::lifetime() const {
-  // The heap before what is lent of it.
-  return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(whole_.lifetime(), lent_.hold);
-}
+      offset_bytes_(lent.offset_bytes) {}
 
 std::unique_ptr<Transport> SubFabric::transport(World& world) {
   std::unique_ptr<Transport> whole = whole_.transport(world);
-  return whole ? std::make_unique<SubTransport>(std::move(whole), members_, lent_.offset_bytes) : nullptr;
+  return whole ? std::make_unique<SubTransport>(std::move(whole), members_, offset_bytes_) : nullptr;
 }
 
 }  // namespace tranship

@@ -31,31 +31,9 @@ class SubFabric final : public Fabric {
   TeamSlots& team_slots() noexcept override { return whole_.team_slots(); }
   int world_slot() const noexcept override { return slot_; }
 
-  HeapPlace heap() const override;
-  Index available_bytes(Index granted_bytes) const override;
-  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
-    return whole_.obtain(lent_.offset_bytes + offset_bytes, size_bytes);
-  }
-  void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
-    whole_.give_back(lent_.offset_bytes + offset_bytes, size_bytes);
-  }
-  Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
-                                     void* memory) override {
-    return whole_.join(std::move(block), lent_.offset_bytes + offset_bytes, size_bytes, memory);
-  }
   bool has_own_statics() const noexcept override { return whole_.has_own_statics(); }
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) override { return whole_.local_memory(size_bytes); }
-  std::shared_ptr<void> lifetime() const override;
   std::unique_ptr<Transport> transport(World& world) override;
   std::shared_ptr<FlagWatch> flag_watch() override { return whole_.flag_watch(); }
-
-  int spin_rounds() const noexcept override { return whole_.spin_rounds(); }
-  std::int64_t spin_ns() const noexcept override { return whole_.spin_ns(); }
-  int unseen_rounds() const noexcept override { return whole_.unseen_rounds(); }
-  void idle(int round) override { whole_.idle(round); }
-  bool passed(Deadline deadline) const override { return whole_.passed(deadline); }
-  int polls_per_look() const noexcept override { return whole_.polls_per_look(); }
-  std::int64_t poll_ns() const noexcept override { return whole_.poll_ns(); }
 
  private:
   SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,
@@ -63,10 +41,9 @@ class SubFabric final : public Fabric {
 
   std::unique_ptr<Board> board_;
   Fabric& whole_;
-  const SymmetricHeap& around_;
   Members members_;
   int slot_;
-  SymmetricHeap::Lent lent_;
+  std::size_t offset_bytes_;  // of the lent part of the heap
 };
 
 }  // namespace tranship

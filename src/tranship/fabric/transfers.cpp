@@ -291,9 +291,9 @@ void Transfers::refuse_room(std::size_t room, Index needed, CallSite where) cons
               amount(needed, "variable"), rank_, short_name(where));
 }
 
-void Transfers::fence_transport(CallSite where) {
+void Transfers::fence_transport(std::optional<Rank> peer, CallSite where) {
   world_->check_process();
-  transport_->fence(where);
+  transport_->fence(peer, where);
 }
 void Transfers::seen_in_transport(const void* local, std::size_t bytes) const {
   world_->check_process();
@@ -325,9 +325,9 @@ void Transfers::poll_transport() const {
   world_->check_process();
   transport_->poll();
 }
-void Transfers::quiet_transport(CallSite where) {
+void Transfers::quiet_transport(std::optional<Rank> peer, CallSite where) {
   world_->check_process();
-  transport_->quiet(where);
+  transport_->quiet(peer, where);
 }
 
 }  // namespace tranship::detail

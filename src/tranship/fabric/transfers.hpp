@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -463,8 +464,8 @@ class Transfers {
   [[noreturn]] void refuse_sizes(Index ours, Index other, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
-  void fence_transport(CallSite where);
-  void quiet_transport(CallSite where);
+  void fence_transport(std::optional<Rank> peer, CallSite where);
+  void quiet_transport(std::optional<Rank> peer, CallSite where);
   /// For failures and deadlines, and when to look again.
   void look(const WaitNote& note) const;
   /// The same after bytes have come from `peer`.

@@ -269,8 +269,10 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
 }
 
 void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
-  if (fabric_->spin_ns() > 0) {
-    const Deadline spun = Deadline::after_ns(std::min(fabric_->spin_ns(), deadline.remaining_ns()));
+  Clock& clock = fabric_->clock();
+  const Patience& patience = clock.patience();
+  if (patience.spin_ns > 0) {
+    const Deadline spun = Deadline::after_ns(std::min(patience.spin_ns, deadline.remaining_ns()));
     for (;;) {
       for (int round = 0; round < 20; ++round) {
         if (ready()) return;
@@ -279,14 +281,14 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
       }
       if (spun.passed()) break;
       // Who is awaited may have to run on this very core, where others have taken the other ones.
-      fabric_->idle(0);
+      clock.idle(0);
     }
   }
   int round = 0;
-  for (; round < fabric_->unseen_rounds() && !fabric_->passed(deadline); ++round) {
+  for (; round < patience.unseen_rounds && !clock.passed(deadline); ++round) {
     if (ready()) return;
     under_way_->move_all(Meanwhile::waits);
-    fabric_->idle(round);
+    clock.idle(round);
   }
   Board& board = fabric_->board();
   Posted posted(board, rank(), note);
@@ -296,7 +298,7 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
     const bool failed = board.has_failed();
     const Rank raiser = note.raised_by;
     const bool left = raiser >= 0 && raiser != rank() && board.finished(raiser);
-    const bool late = fabric_->passed(deadline);
+    const bool late = clock.passed(deadline);
     if (ready()) return;
 
     if (failed) check_failed();
@@ -315,7 +317,7 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
     check_interrupt();
     posted.update(note);
     under_way_->move_all(Meanwhile::waits);
-    fabric_->idle(round);
+    clock.idle(round);
   }
 }
 

@@ -151,7 +151,7 @@ class World {
   /// any content, freed when the last copy goes, be it after the world has ended. Not collective.
   std::shared_ptr<void> local_memory(std::size_t size_bytes) {
     check_process();
-    return fabric_->local_memory(size_bytes);
+    return fabric_->domain().local_memory(size_bytes);
   }
 
   /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
@@ -256,8 +256,8 @@ class World {
 
   std::shared_ptr<void> allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment, std::uint8_t type,
                                        CallSite where);
-  void idle(int round) { fabric_->idle(round); }
-  int spin_rounds() const noexcept { return fabric_->spin_rounds(); }
+  void idle(int round) { fabric_->clock().idle(round); }
+  int spin_rounds() const noexcept { return fabric_->clock().patience().spin_rounds; }
   /// A team of which every rank says its own members, which has a predefined slot in the whole world.
   Team predefined_team(const Members& members, int slot);
 

@@ -239,17 +239,21 @@ const Local locals[] = {
 
 TEST(RaceCases, a_transfer_and_its_own_memory) {
   Faults faults;
-  enum class Between { nothing, fence, other_quiet, quiet, barrier };
-  constexpr const char* names[] = {"then", "then a fence and", "then a quiet elsewhere and", "then a quiet and",
+  enum class Between { nothing, fence, other_quiet, quiet_of_another, quiet_of_it, quiet, barrier };
+  constexpr const char* names[] = {"then",
+                                   "then a fence and",
+                                   "then a quiet elsewhere and",
+                                   "then a quiet of another peer and",
+                                   "then a quiet of the peer and",
+                                   "then a quiet and",
                                    "then a barrier and"};
   for (const Local& a : locals)
     for (const Local& b : locals)
       for (const bool is_symmetric : {false, true})
-        for (const Between between :
-             {Between::nothing, Between::fence, Between::other_quiet, Between::quiet, Between::barrier}) {
+        for (const Between between : {Between::nothing, Between::fence, Between::other_quiet, Between::quiet_of_another,
+                                      Between::quiet_of_it, Between::quiet, Between::barrier}) {
           const bool conflicts = a.does == Local::Does::writes || b.does == Local::Does::writes;
-          const bool ordered =
-              a.ends == Local::Ends::at_return || between == Between::quiet || between == Between::barrier;
+          const bool ordered = a.ends == Local::Ends::at_return || between >= Between::quiet_of_it;
           const auto program = [&](Rig& r) {
             Context other(r.world);
             const std::span<int> memory = is_symmetric ? r.data.slice(0, 2).span() : r.some(2);
@@ -259,6 +263,8 @@ TEST(RaceCases, a_transfer_and_its_own_memory) {
             if (r.me == 0 || is_collective) a.make(r, r.me == 0 ? memory : std::span(r.own).subspan(8, 2), first);
             if (r.me == 0 && between == Between::fence) r.rma.fence();
             if (r.me == 0 && between == Between::other_quiet) other.quiet();
+            if (r.me == 0 && between == Between::quiet_of_another) r.rma.quiet(0);
+            if (r.me == 0 && between == Between::quiet_of_it) r.rma.quiet(1);
             if (r.me == 0 && between == Between::quiet) r.rma.quiet();
             if (between == Between::barrier) r.world.barrier();
             if (r.me == 0 || also) b.make(r, r.me == 0 ? memory : std::span(r.own).subspan(10, 2), second);
@@ -312,6 +318,26 @@ TEST(RaceCases, data_and_a_flag_after_it) {
       {"put, quiet, flag", clean, 2,
        [](Rig& r) {
          if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first), r.rma.quiet(), r.raise(1);
+         if (r.me == 1) r.await(), r.rma.reads(r.data.slice(0, 4), second);
+       }},
+      {"put, fence of its peer, flag", clean, 2,
+       [](Rig& r) {
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first), r.rma.fence(1), r.raise(1);
+         if (r.me == 1) r.await(), r.rma.reads(r.data.slice(0, 4), second);
+       }},
+      {"put, fence of another peer, flag", race, 2,
+       [](Rig& r) {
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first), r.rma.fence(0), r.raise(1);
+         if (r.me == 1) r.await(), r.rma.reads(r.data.slice(0, 4), second);
+       }},
+      {"put, quiet of its peer, flag", clean, 2,
+       [](Rig& r) {
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first), r.rma.quiet(1), r.raise(1);
+         if (r.me == 1) r.await(), r.rma.reads(r.data.slice(0, 4), second);
+       }},
+      {"put, quiet of another peer, flag", race, 2,
+       [](Rig& r) {
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first), r.rma.quiet(0), r.raise(1);
          if (r.me == 1) r.await(), r.rma.reads(r.data.slice(0, 4), second);
        }},
       {"put_nbi, fence, flag", clean, 2,

@@ -57,7 +57,7 @@ struct SymmetricHeap::Lendings {
 SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
     : world_(world),
       fabric_(fabric),
-      place_(fabric.heap()),
+      place_(fabric.domain().heap()),
       ranges_(place_.size_bytes, reinterpret_cast<std::uintptr_t>(own(0))),
       touched_bytes_(place_.is_zeroed ? 0 : place_.size_bytes),
       released_(std::make_shared<Released>()),
@@ -100,7 +100,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 world_.rank(), short_name(where));
 
   // Of a sparse block each rank may touch as little as it will, but it could touch all of it.
-  const bool is_sparse = bytes >= Fabric::sparse_bytes_min;
+  const bool is_sparse = bytes >= Domain::sparse_bytes_min;
   if (is_sparse && double(bytes) > double(available)) {
     ranges_.release(*offset);
     throw_error(ErrorCode::no_memory, "a block of {} bytes in a symmetric heap; {} are available (rank {}, {})", bytes,
@@ -114,7 +114,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   }
   unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
   if (is_sparse) sparse_bytes_ += bytes;
-  const Result<void> obtained = fabric_.obtain(*offset, bytes);
+  const Result<void> obtained = fabric_.domain().obtain(*offset, bytes);
   if (obtained.ok()) {
     const std::size_t end = *offset + bytes, lent = std::max(*offset, ever_lent_from_);
     make_zero(*offset, std::min(end, touched_bytes_));
@@ -124,7 +124,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (const auto refusal = first_refusal(obtained, everyone, call, where)) {
     ranges_.release(*offset);
     if (is_sparse) sparse_bytes_ -= bytes;
-    fabric_.give_back(*offset, bytes);
+    fabric_.domain().give_back(*offset, bytes);
     obtained.value();
     throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap: {} (rank {}, {})", refusal->rank,
                 bytes, refusal->reason, world_.rank(), short_name(where));
@@ -134,7 +134,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   const auto is_held = std::make_shared<std::atomic<bool>>(true);
   blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes, .is_held = is_held};
   offset_of_[serial] = *offset;
-  const auto release = [serial, is_held, released = released_, lifetime = fabric_.lifetime()](void*) {
+  const auto release = [serial, is_held, released = released_, lifetime = fabric_.domain().lifetime()](void*) {
     is_held->store(false, std::memory_order_relaxed);
     const std::lock_guard lock(released->mutex);
     released->serials.push_back(serial);
@@ -164,7 +164,7 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
   auto* const in_heap = static_cast<std::byte*>(block.get());
   std::shared_ptr<void> joined;
   Result<void> mine;
-  if (auto pages = fabric_.join(std::move(block), std::size_t(in_heap - own(0)), size_bytes, memory))
+  if (auto pages = fabric_.domain().join(std::move(block), std::size_t(in_heap - own(0)), size_bytes, memory))
     joined = std::move(pages).value();
   else
     mine = pages.error();
@@ -195,7 +195,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
     std::size_t told() const { return std::min<std::size_t>(count, std::size(serials)); }
   };
   const Index granted = Index(granted_bytes()) * fabric_.on_this_machine().count;
-  Some mine{.available = asking == Asking::yes ? fabric_.available_bytes(granted) : INT64_MAX};
+  Some mine{.available = asking == Asking::yes ? fabric_.domain().available_bytes(granted) : INT64_MAX};
   {
     const std::lock_guard lock(lendings_->mutex);
     mine.size_bytes = lendings_->lowest_held(place_.size_bytes);
@@ -322,7 +322,7 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
 
 std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t size_bytes, CallSite where) {
   const Lent lent = lend(borrowers, size_bytes, CallKind::kernel_team, where);
-  const Result<void> obtained = fabric_.obtain(lent.offset_bytes, lent.size_bytes);
+  const Result<void> obtained = fabric_.domain().obtain(lent.offset_bytes, lent.size_bytes);
   if (obtained.ok()) std::memset(own(lent.offset_bytes), 0, size_bytes);
   // No borrower raises a word before all have made theirs zero.
   const std::uint8_t mine = obtained.ok() ? 0 : static_cast<std::uint8_t>(obtained.error().code());
@@ -338,10 +338,10 @@ std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t siz
 
 void SymmetricHeap::make_zero(std::size_t first, std::size_t end) {
   if (first >= end) return;
-  if (end - first < Fabric::sparse_bytes_min) return void(std::memset(own(first), 0, end - first));
+  if (end - first < Domain::sparse_bytes_min) return void(std::memset(own(first), 0, end - first));
   // Whole pages that are given back hold zeros, and take no memory.
   const std::size_t pages_first = round_up(first, page_bytes()), pages_end = round_down(end, page_bytes());
-  fabric_.give_back(pages_first, pages_end - pages_first);
+  fabric_.domain().give_back(pages_first, pages_end - pages_first);
   std::memset(own(first), 0, pages_first - first);
   std::memset(own(pages_end), 0, end - pages_end);
 }
@@ -349,8 +349,8 @@ void SymmetricHeap::make_zero(std::size_t first, std::size_t end) {
 void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {
   const std::size_t bytes = ranges_.release(block->first);
   world_.context().touches(own(block->first), bytes, Touch::frees, "free", where);
-  if (bytes >= Fabric::sparse_bytes_min) sparse_bytes_ -= bytes;
-  fabric_.give_back(block->first, bytes);
+  if (bytes >= Domain::sparse_bytes_min) sparse_bytes_ -= bytes;
+  fabric_.domain().give_back(block->first, bytes);
   offset_of_.erase(block->second.serial);
   blocks_.erase(block);
 }

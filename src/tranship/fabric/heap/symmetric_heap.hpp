@@ -2,7 +2,7 @@
 // for allocation is collective and checked to be called alike, so no rank asks where a block lies.
 //
 // It grows: addresses are reserved at the start, memory is obtained when a block is allocated. That of large blocks
-// (Fabric::sparse_bytes_min) is granted by the system when it is touched.
+// (Domain::sparse_bytes_min) is granted by the system when it is touched.
 #pragma once
 
 #include <atomic>

@@ -7,22 +7,34 @@
 
 #include <tranship/fabric/hosts/engine.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
+#include <tranship/fabric/shared/shared_clock.hpp>
 
 namespace tranship {
+
+/// A rank that idles serves the messages that have come to it first.
+class HostsClock final : public SharedClock {
+ public:
+  HostsClock(HostsEngine& engine, int cores) : SharedClock(engine.here().count, cores), engine_(engine) {}
+
+  void idle(int round) override {
+    if (!engine_.progress()) SharedClock::idle(round);
+  }
+
+ private:
+  HostsEngine& engine_;
+};
 
 class HostsFabric final : public ProcessesFabric {
  public:
   /// The SharedWorld's board has a slot for every rank of the job. The engine outlives the fabric.
   HostsFabric(const std::shared_ptr<SharedWorld>& shared, HostsEngine& engine, std::vector<int> host_of)
-      : ProcessesFabric(shared, engine.rank(), shared->board(), engine.here()),
+      : ProcessesFabric(shared, engine.rank(), shared->board(), engine.here(),
+                        std::make_shared<HostsClock>(engine, shared->shape().cores)),
         engine_(engine),
         host_of_(std::move(host_of)) {}
 
   std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override;
   std::unique_ptr<Transport> transport(World& world) override;
-  void idle(int round) override {
-    if (!engine_.progress()) ProcessesFabric::idle(round);
-  }
 
  private:
   HostsEngine& engine_;

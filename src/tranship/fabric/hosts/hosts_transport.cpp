@@ -1,5 +1,7 @@
 #include "tranship/fabric/hosts/hosts_transport.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <tranship/fabric/world.hpp>
@@ -34,7 +36,7 @@ void HostsTransport::get(void* target, const CopyBlock& block, int width, Remote
                          CallSite where) {
   if (element_count(block) == 0) return;
   auto answer = engine_.get(target, block, width, source);
-  if (completion == Completion::nonblocking) return answers_.push_back(std::move(answer));
+  if (completion == Completion::nonblocking) return answers_[source.peer].push_back(std::move(answer));
   wait_for("a get", {std::move(answer)}, where);
 }
 
@@ -44,20 +46,29 @@ void HostsTransport::atomic(Remote at, int width, WordKind, AtomicOp op, std::ui
   if (!answer)
     written_.insert(at.peer);
   else if (completion == Completion::nonblocking)
-    answers_.push_back(std::move(answer));
+    answers_[at.peer].push_back(std::move(answer));
   else
     wait_for("an atomic", {std::move(answer)}, where);
 }
 
-void HostsTransport::quiet(CallSite where) {
+void HostsTransport::quiet(std::optional<Rank> peer, CallSite where) {
   // What comes while this waits belongs to the next one.
-  Answers answers = std::exchange(answers_, {});
-  for (const Rank peer : std::exchange(written_, {})) answers.push_back(engine_.flush(peer));
+  Answers answers;
+  std::erase_if(answers_, [&](auto& of_peer) {
+    if (peer && of_peer.first != *peer) return false;
+    std::move(of_peer.second.begin(), of_peer.second.end(), std::back_inserter(answers));
+    return true;
+  });
+  std::erase_if(written_, [&](Rank other) {
+    if (peer && other != *peer) return false;
+    answers.push_back(engine_.flush(other));
+    return true;
+  });
   wait_for("a quiet", answers, where);
 }
 
 void HostsTransport::abandon() noexcept {
-  engine_.drop(answers_);
+  for (const auto& [peer, answers] : answers_) engine_.drop(answers);
   answers_.clear();
   written_.clear();
 }

@@ -1,7 +1,9 @@
 // Private: HostsTransport, the transfers of one context to ranks of other machines.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -23,8 +25,8 @@ class HostsTransport final : public Transport {
   void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
               void* before, Completion completion, CallSite where) override;
   /// Messages to one rank are carried out in their order.
-  void fence(CallSite) override {}
-  void quiet(CallSite where) override;
+  void fence(std::optional<Rank>, CallSite) override {}
+  void quiet(std::optional<Rank> peer, CallSite where) override;
   void seen(const void*, std::size_t) override {}
   void touches(const void*, std::size_t, Touch, const char*, CallSite) override {}
   void poll(std::int64_t) override { engine_.progress(); }
@@ -36,8 +38,8 @@ class HostsTransport final : public Transport {
 
   HostsEngine& engine_;
   World& world_;
-  std::set<Rank> written_;  // peers that have been sent something since the last quiet
-  Answers answers_;         // of transfers that a quiet completes
+  std::set<Rank> written_;           // peers that have been sent something since the last quiet
+  std::map<Rank, Answers> answers_;  // of transfers that a quiet completes
 };
 
 }  // namespace tranship

@@ -1,40 +1,84 @@
 #include "tranship/fabric/processes/processes_fabric.hpp"
 
+#include <mutex>
+#include <utility>
+
+#include <unistd.h>
+
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
+#include <tranship/fabric/heap/range_allocator.hpp>
+#include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/shared/shared_domain.hpp>
 
 namespace tranship {
+namespace {
 
-ProcessesFabric::ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank, Board& board, const Members& here)
-    : SharedFabric(world, rank, board, here), local_(std::make_shared<Local>(std::move(world), here.member_of(rank))) {
+/// Local memory lies behind the heap of its rank, where the other processes reach it.
+class ProcessesDomain final : public SharedDomain {
+ public:
+  ProcessesDomain(const std::shared_ptr<SharedWorld>& world, Rank rank, int ranks, const Members& here)
+      : SharedDomain(world, rank, ranks, here), local_(std::make_shared<Local>(world, here.member_of(rank))) {}
+
+  Index available_bytes(Index) const override { return available_memory_bytes(); }
+  void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
+    local_->give_back(offset_bytes, size_bytes);
+  }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
+    // Whole pages, so that they can be given back.
+    const std::size_t pages = round_up(size_bytes, page_bytes());
+    Local& local = *local_;
+    const SharedWorld::Shape& shape = local.shared->shape();
+    std::optional<std::size_t> offset;
+    {
+      const std::lock_guard lock(local.mutex);
+      offset = local.ranges.allocate(pages, pages >= (std::size_t(4) << 20) ? std::size_t(2) << 20 : page_bytes());
+    }
+    if (!offset) return nullptr;
+    const auto release = [local = local_, offset = *offset](void*) {
+      const std::lock_guard lock(local->mutex);
+      const std::size_t bytes = local->ranges.release(offset);
+      local->give_back(local->shared->shape().heap_bytes + offset, bytes);
+    };
+    std::byte* data = local.shared->heap_of(local.member) + shape.heap_bytes + *offset;
+    std::shared_ptr<void> memory(data, release);
+    if (!local.shared->obtain(local.member, shape.heap_bytes + *offset, pages).ok()) return nullptr;
+    return memory;
+  }
+
+ private:
+  /// This rank's local memory. Kept by what is allocated from it.
+  struct Local {
+    Local(std::shared_ptr<SharedWorld> world, int m)
+        : shared(std::move(world)), member(m), ranges(shared->shape().local_bytes, shared->shape().heap_bytes) {}
+
+    /// What a child that the rank forks lets go of is still its parent's.
+    void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
+      if (process == getpid()) shared->give_back(member, offset_bytes, size_bytes);
+    }
+
+    std::shared_ptr<SharedWorld> shared;
+    int member;
+    pid_t process = getpid();
+    std::mutex mutex;
+    RangeAllocator ranges;
+  };
+
+  std::shared_ptr<Local> local_;
+};
+
+}  // namespace
+
+ProcessesFabric::ProcessesFabric(const std::shared_ptr<SharedWorld>& world, Rank rank, Board& board,
+                                 const Members& here, std::shared_ptr<Clock> clock)
+    : SharedFabric(world, rank, board, here, std::make_shared<ProcessesDomain>(world, rank, board.ranks(), here),
+                   std::move(clock)) {
   shared().post_base(member_of(rank));
 }
 
 void* ProcessesFabric::reach(Rank peer, const void* address) const noexcept {
   if (peer == rank()) return const_cast<void*>(address);
   return is_here(peer) ? shared().translate(member_of(peer), address) : nullptr;
-}
-
-std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
-  // Whole pages, so that they can be given back.
-  const std::size_t pages = round_up(size_bytes, page_bytes());
-  Local& local = *local_;
-  const SharedWorld::Shape& shape = local.shared->shape();
-  std::optional<std::size_t> offset;
-  {
-    const std::lock_guard lock(local.mutex);
-    offset = local.ranges.allocate(pages, pages >= (std::size_t(4) << 20) ? std::size_t(2) << 20 : page_bytes());
-  }
-  if (!offset) return nullptr;
-  const auto release = [local = local_, offset = *offset](void*) {
-    const std::lock_guard lock(local->mutex);
-    const std::size_t bytes = local->ranges.release(offset);
-    local->give_back(local->shared->shape().heap_bytes + offset, bytes);
-  };
-  std::byte* data = local.shared->heap_of(local.member) + shape.heap_bytes + *offset;
-  std::shared_ptr<void> memory(data, release);
-  if (!local.shared->obtain(local.member, shape.heap_bytes + *offset, pages).ok()) return nullptr;
-  return memory;
 }
 
 }  // namespace tranship

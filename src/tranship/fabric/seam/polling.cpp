@@ -69,19 +69,19 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
 
   const Deadline deadline =
       timeout_ns == INT64_MAX ? Deadline::never() : Deadline::after_ns(timeout_ns - (now - since_ns_));
-  if (same && (looks_ >= looks_min || !has_missed_) && fabric.passed(deadline)) {
+  if (same && (looks_ >= looks_min || !has_missed_) && fabric.clock().passed(deadline)) {
     Error error = make_error(ErrorCode::timeout, "rank {} has seen nothing new for {:.3g} s: it polls {} (from {}){}",
                              fabric.rank(), static_cast<double>(now - since_ns_) * 1e-9, to_string(note),
                              short_name(note.where), board.lines_of_others(fabric.rank(), note.flag_rank));
     error.rank = fabric.rank();
     throw error;
   }
-  if (fabric.polls_per_look() > 0) return given_ = fabric.polls_per_look();
-  if (row == Row::sees_the_same && now - gave_away_ns_ >= fabric.poll_ns()) {
-    fabric.idle(0);  // the time until the next look counts from before it
+  if (fabric.clock().patience().polls_per_look > 0) return given_ = fabric.clock().patience().polls_per_look;
+  if (row == Row::sees_the_same && now - gave_away_ns_ >= fabric.clock().patience().poll_ns) {
+    fabric.clock().idle(0);  // the time until the next look counts from before it
     gave_away_ns_ = now;
   }
-  return given_ = next_step(polls, passed_ns, fabric.poll_ns());
+  return given_ = next_step(polls, passed_ns, fabric.clock().patience().poll_ns);
 }
 
 int Polling::next_step(std::int64_t polls, std::int64_t passed_ns, std::int64_t wanted_ns) {

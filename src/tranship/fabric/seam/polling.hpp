@@ -24,8 +24,8 @@ class Polling {
  public:
   /// After a look that `note` describes. Throws `peer_lost` when a rank has failed, at the second look after that, so
   /// that what came before is seen; `timeout` when the row is older than `timeout_ns`, and has 16 looks or one for each
-  /// of its polls. Where the rank sees again what it has seen, gives the core away once in Fabric::poll_ns(). Returns
-  /// how many polls may pass until the next call: those of Fabric::poll_ns() or so, 1024 at most.
+  /// of its polls. Where the rank sees again what it has seen, gives the core away once in Patience::poll_ns. Returns
+  /// how many polls may pass until the next call: those of Patience::poll_ns or so, 1024 at most.
   int look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns);
   /// So many polls have passed beside those that look() has given: those of a group of lanes that poll together.
   void add_polls(std::int64_t more) noexcept { more_ += more; }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
@@ -45,8 +46,9 @@ class Transport {
   /// `before`, unless that is nullptr.
   virtual void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
                       void* before, Completion completion, CallSite where) = 0;
-  virtual void fence(CallSite where) = 0;
-  virtual void quiet(CallSite where) = 0;
+  /// For the transfers to, and from, one peer, or those of all peers.
+  virtual void fence(std::optional<Rank> peer, CallSite where) = 0;
+  virtual void quiet(std::optional<Rank> peer, CallSite where) = 0;
   /// This rank has looked at what peers write there, in its own heap.
   virtual void seen(const void* first, std::size_t size_bytes) = 0;
   /// This rank touches these bytes of its own, in its heap or elsewhere; `name` says by what.

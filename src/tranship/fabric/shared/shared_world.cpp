@@ -204,7 +204,7 @@ void SharedWorld::obtain_slot(int slot) const {
 Result<void> SharedWorld::obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const {
   return memory_.obtain(
       place_of(rank, offset_bytes), size_bytes,
-      size_bytes < Fabric::sparse_bytes_min ? SharedMemory::Grant::at_once : SharedMemory::Grant::when_touched);
+      size_bytes < Domain::sparse_bytes_min ? SharedMemory::Grant::at_once : SharedMemory::Grant::when_touched);
 }
 void SharedWorld::give_back(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
   memory_.give_back(place_of(rank, offset_bytes), size_bytes);

@@ -137,17 +137,22 @@ RaceDetector::Sent RaceDetector::send(Rank rank, const Channel& channel, Fencing
   return sent;
 }
 
-void RaceDetector::quiet(Rank rank, int context, CallSite where) {
+void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, CallSite where) {
   RankState& mine = ranks_[std::size_t(rank)];
   std::erase_if(mine.unfinished, [&](const Unfinished& one) {
-    if (one.channel.context != context) return false;
+    if (one.channel.context != context || (target && one.channel.target != *target)) return false;
     mine.known.single.emplace(rank, one.number);
     return true;
   });
   std::uint64_t& done = mine.known.transfers[std::size_t(rank)];
   done = std::max(done, mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1);
   mine.known.prune();
-  if (const auto fetched = mine.fetched.extract(context)) mine.known.join(fetched.mapped());
+  std::erase_if(mine.fetched, [&](const auto& fetched) {
+    const auto& [of_context, of_target] = fetched.first;
+    if (of_context != context || (target && of_target != *target)) return false;
+    mine.known.join(fetched.second);
+    return true;
+  });
   let_go_of_sources(rank, &where);
   mine.own.erase_if([&](const Cell& cell) {
     return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
@@ -238,7 +243,7 @@ void RaceDetector::acquire(Rank rank, const Bytes& bytes) {
 void RaceDetector::acquire_at_quiet(Rank rank, int context, const Bytes& bytes) {
   auto told = told_by(bytes);
   if (!told) return;
-  const auto [fetched, is_first] = ranks_[std::size_t(rank)].fetched.try_emplace(context, *told);
+  const auto [fetched, is_first] = ranks_[std::size_t(rank)].fetched.try_emplace({context, bytes.owner}, *told);
   if (!is_first) fetched->second.join(*told);
 }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
@@ -106,7 +107,7 @@ class RaceDetector {
   };
   Sent send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote, const Accesses* local);
   /// The transfers of a context so far are over, and what they have fetched may be looked at.
-  void quiet(Rank rank, int context, CallSite where);
+  void quiet(Rank rank, int context, std::optional<Rank> target, CallSite where);
   /// Memory that a transfer reads, and what it held when that began.
   class Held {
    public:
@@ -162,9 +163,9 @@ class RaceDetector {
     Knowledge known;
     std::uint64_t transfers = 0;
     std::vector<Unfinished> unfinished;
-    std::map<int, Knowledge> fetched;  ///< by context, not yet to be looked at
-    ByteMap<std::vector<Access>> own;  ///< local memory of transfers
-    std::vector<Source> sources;       ///< in use, for all that the rank knows
+    std::map<std::pair<int, Rank>, Knowledge> fetched;  ///< by context and target, not yet to be looked at
+    ByteMap<std::vector<Access>> own;                   ///< local memory of transfers
+    std::vector<Source> sources;                        ///< in use, for all that the rank knows
     std::optional<Error> changed_source;
   };
   /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include <tranship/fabric/shared/shared_domain.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
 
 namespace tranship {
@@ -76,35 +77,71 @@ class SimFlagWatch final : public FlagWatch {
   std::size_t stride_bytes_;
 };
 
+class SimClock final : public Clock {
+ public:
+  SimClock(Simulation& simulation, Rank rank) : Clock({.polls_per_look = 8}), simulation_(simulation), rank_(rank) {}
+
+  void idle(int round) override { simulation_.wait(rank_, round); }
+  bool passed(Deadline deadline) override { return simulation_.passed(rank_, deadline); }
+
+ private:
+  Simulation& simulation_;
+  Rank rank_;
+};
+
+class SimDomain final : public SharedDomain {
+ public:
+  SimDomain(Simulation& simulation, const std::shared_ptr<SharedWorld>& shared, Rank rank)
+      : SharedDomain(shared, rank, shared->shape().ranks, {.count = shared->shape().ranks}),
+        simulation_(simulation),
+        rank_(rank) {}
+
+  HeapPlace heap() const override {
+    HeapPlace place = SharedDomain::heap();
+    place.direct = {};
+    if (!simulation_.host_memory()) return place;
+    std::vector<HeapAddresses::Address> heaps(static_cast<std::size_t>(here().count));
+    const Members direct = simulation_.sharing(rank_);
+    for (int member = 0; member < direct.count; ++member)
+      heaps[static_cast<std::size_t>(direct.rank_of(member))] = place.mapped.data()[direct.rank_of(member)];
+    place.direct = HeapAddresses(std::move(heaps));
+    return place;
+  }
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
+    if (RaceDetector* detector = simulation_.race_detector())
+      detector->forget({rank_, offset_bytes, offset_bytes + size_bytes});
+    return SharedDomain::obtain(offset_bytes, size_bytes);
+  }
+  Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
+                                     void* memory) override {
+    auto joined = SharedDomain::join(std::move(block), offset_bytes, size_bytes, memory);
+    if (joined.ok()) simulation_.join(rank_, joined.value(), size_bytes, offset_bytes);
+    return joined;
+  }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
+    HostMemory* memory = simulation_.host_memory();
+    return memory ? memory->allocate(rank_ / simulation_.options().ranks_per_host, size_bytes)
+                  : SharedDomain::local_memory(size_bytes);
+  }
+
+ private:
+  Simulation& simulation_;
+  Rank rank_;
+};
+
 }  // namespace
 
-HeapPlace SimFabric::heap() const {
-  HeapPlace place = SharedFabric::heap();
-  place.direct = {};
-  if (!simulation_.host_memory()) return place;
-  std::vector<HeapAddresses::Address> heaps(static_cast<std::size_t>(size()));
-  const Members direct = sharing();
-  for (int member = 0; member < direct.count; ++member)
-    heaps[static_cast<std::size_t>(direct.rank_of(member))] = place.mapped.data()[direct.rank_of(member)];
-  place.direct = HeapAddresses(std::move(heaps));
-  return place;
+SimFabric::SimFabric(Simulation& simulation, const std::shared_ptr<SharedWorld>& shared, Rank rank)
+    : SharedFabric(shared, rank, simulation.board_of(rank), {.count = shared->shape().ranks},
+                   std::make_shared<SimDomain>(simulation, shared, rank), std::make_shared<SimClock>(simulation, rank)),
+      simulation_(simulation) {}
+
+Members SimFabric::sharing() const {
+  return simulation_.sharing(rank());
 }
 
 std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot, const Members& named) {
   return std::make_unique<SimMeeting>(simulation_, rank(), members, slot, SharedFabric::meeting(members, slot, named));
-}
-
-Result<void> SimFabric::obtain(std::size_t offset_bytes, std::size_t size_bytes) {
-  if (RaceDetector* detector = simulation_.race_detector())
-    detector->forget({rank(), offset_bytes, offset_bytes + size_bytes});
-  return SharedFabric::obtain(offset_bytes, size_bytes);
-}
-
-Result<std::shared_ptr<void>> SimFabric::join(std::shared_ptr<void> block, std::size_t offset_bytes,
-                                              std::size_t size_bytes, void* memory) {
-  auto joined = SharedFabric::join(std::move(block), offset_bytes, size_bytes, memory);
-  if (joined.ok()) simulation_.join(rank(), joined.value(), size_bytes, offset_bytes);
-  return joined;
 }
 
 std::shared_ptr<FlagWatch> SimFabric::flag_watch() {

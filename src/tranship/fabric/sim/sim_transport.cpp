@@ -120,7 +120,7 @@ InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
   what.context = context_;
   what.target = target;
   what.serial = simulation_.next_serial();
-  what.fences = fences_;
+  what.fences = fences_to(target);
   what.width = width;
   return what;
 }
@@ -229,7 +229,7 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   const RaceDetector::What does = op == AtomicOp::fetch ? RaceDetector::What::fetch : RaceDetector::What::update;
   const RaceDetector::Accesses remote{{does, name, where, RaceDetector::Side::peer, kind}, {word}};
   if (before && completion == Completion::blocking) {
-    simulation_.deliver_fenced(rank_, context_, at.peer, fences_);
+    simulation_.deliver_fenced(rank_, context_, at.peer, fences_to(at.peer));
     Known tells;
     RaceDetector* const detector = simulation_.race_detector();
     if (detector) {
@@ -262,16 +262,22 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   simulation_.send(rank_, std::move(what));
 }
 
-void SimTransport::fence(CallSite) {
-  simulation_.step(rank_);
-  ++fences_;
+std::uint64_t SimTransport::fences_to(Rank target) const {
+  const auto own = fences_to_.find(target);
+  return fences_ + (own == fences_to_.end() ? 0 : own->second);
 }
 
-void SimTransport::quiet(CallSite where) {
+void SimTransport::fence(std::optional<Rank> peer, CallSite) {
   simulation_.step(rank_);
-  while (simulation_.deliver_one_of(rank_, context_)) simulation_.step(rank_);
-  if (std::exchange(is_awaited_, false)) simulation_.look(rank_);
-  if (RaceDetector* detector = simulation_.race_detector()) detector->quiet(rank_, context_, where);
+  ++(peer ? fences_to_[*peer] : fences_);
+}
+
+void SimTransport::quiet(std::optional<Rank> peer, CallSite where) {
+  simulation_.step(rank_);
+  while (simulation_.deliver_one_of(rank_, context_, peer)) simulation_.step(rank_);
+  if (is_awaited_) simulation_.look(rank_);
+  if (!peer) is_awaited_ = false;
+  if (RaceDetector* detector = simulation_.race_detector()) detector->quiet(rank_, context_, peer, where);
   simulation_.fail_for_source(rank_);
 }
 

@@ -1,6 +1,9 @@
 // Private: the transfers of one context of a simulated rank, cut in pieces and put into the log of the simulation.
 #pragma once
 
+#include <map>
+#include <optional>
+
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
 
@@ -17,8 +20,8 @@ class SimTransport final : public Transport {
            CallSite where) override;
   void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
               void* before, Completion completion, CallSite where) override;
-  void fence(CallSite where) override;
-  void quiet(CallSite where) override;
+  void fence(std::optional<Rank> peer, CallSite where) override;
+  void quiet(std::optional<Rank> peer, CallSite where) override;
   void poll(std::int64_t polls) override;
   void seen(const void* first, std::size_t size_bytes) override;
   void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override;
@@ -30,12 +33,14 @@ class SimTransport final : public Transport {
   Known note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
              const RaceDetector::Accesses* local);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
-  RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_}; }
+  RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_to(target)}; }
+  std::uint64_t fences_to(Rank target) const;
 
   Simulation& simulation_;
   Rank rank_;
   int context_;
-  std::uint64_t fences_ = 0;
+  std::uint64_t fences_ = 0;  ///< of all peers
+  std::map<Rank, std::uint64_t> fences_to_;
   bool is_awaited_ = false;  ///< a value, by the next quiet
 };
 

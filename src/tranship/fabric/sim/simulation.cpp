@@ -45,6 +45,10 @@ Members Simulation::host_of(Rank rank) const noexcept {
   return {.first = first, .count = std::min(options_.ranks_per_host, options_.ranks - first)};
 }
 
+Members Simulation::sharing(Rank rank) const noexcept {
+  return options_.peers == PeerKind::messaged ? Members{.first = rank} : host_of(rank);
+}
+
 RaceDetector::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size_bytes) const {
   const auto at = reinterpret_cast<std::uintptr_t>(first);
   const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(shared_->heap_of(0));
@@ -310,8 +314,10 @@ bool Simulation::deliver_any() {
   return deliver_one([](Rank, const InFlight&) { return true; }) || deliver_news();
 }
 
-bool Simulation::deliver_one_of(Rank source, int context) {
-  return deliver_one([&](Rank rank, const InFlight& what) { return rank == source && what.context == context; });
+bool Simulation::deliver_one_of(Rank source, int context, std::optional<Rank> target) {
+  return deliver_one([&](Rank rank, const InFlight& what) {
+    return rank == source && what.context == context && (!target || what.target == *target);
+  });
 }
 
 void Simulation::forget(Rank source, int context) noexcept {

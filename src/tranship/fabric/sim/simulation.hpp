@@ -89,7 +89,7 @@ class Simulation final : private BoardLink {
   void send(Rank source, InFlight what);
   /// Delivers one piece of what this rank has sent in a context and that may be delivered, false when there is none; of
   /// one target, all that fences hold before what comes now; forgets what has not been read from its source.
-  bool deliver_one_of(Rank source, int context);
+  bool deliver_one_of(Rank source, int context, std::optional<Rank> target);
   void deliver_fenced(Rank source, int context, Rank target, std::uint64_t fences);
   void forget(Rank source, int context) noexcept;
   std::uint64_t next_serial() noexcept { return ++serials_; }
@@ -104,6 +104,8 @@ class Simulation final : private BoardLink {
   Rank first_failed() const noexcept { return boards_.empty() ? shared_->board().first_failed() : first_failed_; }
   /// The ranks of one machine.
   Members host_of(Rank rank) const noexcept;
+  /// The ranks whose memory this one loads and stores, itself included.
+  Members sharing(Rank rank) const noexcept;
   /// What lies at an address of a rank's own, open whichever rank runs.
   template <class T>
   T* open(T* own) const noexcept {
