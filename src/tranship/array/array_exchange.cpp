@@ -1,9 +1,11 @@
 #include "tranship/array/array_exchange.hpp"
 
+#include <utility>
+
 #include <tranship/array/array_plan.hpp>
 #include <tranship/array/leased_exchange.hpp>
-#include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/run/located.hpp>
 
 namespace tranship {
 namespace {
@@ -32,53 +34,31 @@ World& checked(const std::vector<ArraySlot>& slots, CallSite where) {
   });
 }
 
-}  // namespace
+/// Keeps the arrays until no peer touches their memory, and says to them what an exchange does to their cells.
+class ArrayChanges final : public ExchangeLeases {
+ public:
+  ArrayChanges(std::vector<ArraySlot> slots, const TransferPlan& plan)
+      : ExchangeLeases(leased(slots), plan), slots_(std::move(slots)) {}
 
-struct ArrayExchange::State {
-  std::vector<ArraySlot> kept;  // before the exchange, which uses their memory until it ends
-  LeasedExchange exchange;
+  void starting(CallSite where) override {
+    for (const ArraySlot& slot : slots_)
+      for (const NamedArray& one : slot.arrays) one.array.coherence->before_exchange(slot.change, where);
+    ExchangeLeases::starting(where);
+  }
+  void started(CallSite) override {
+    for (const ArraySlot& slot : slots_)
+      for (const NamedArray& one : slot.arrays) one.array.coherence->note_exchange(slot.change);
+  }
 
-  State(ArrayPlan plan, ExchangeOptions options, CallSite where)
-      : kept(std::move(plan.slots)),
-        exchange(checked(kept, where), std::move(plan.plan), leased(kept), options, where) {}
+ private:
+  std::vector<ArraySlot> slots_;
 };
 
+}  // namespace
+
 ArrayExchange::ArrayExchange(ArrayPlan plan, ExchangeOptions options, CallSite where)
-    : state_(std::make_unique<State>(std::move(plan), options, where)) {}
-
-ArrayExchange::~ArrayExchange() = default;
-ArrayExchange::ArrayExchange(ArrayExchange&&) noexcept = default;
-
-void ArrayExchange::start(CallSite where) {
-  for (const ArraySlot& slot : state_->kept)
-    for (const NamedArray& one : slot.arrays) one.array.coherence->before_exchange(slot.change, where);
-  state_->exchange.start(where);
-  for (const ArraySlot& slot : state_->kept)
-    for (const NamedArray& one : slot.arrays) one.array.coherence->note_exchange(slot.change);
-}
-
-bool ArrayExchange::start_may_wait() const noexcept {
-  return state_->exchange.start_may_wait();
-}
-
-bool ArrayExchange::test(CallSite where) {
-  return state_->exchange.test(where);
-}
-
-void ArrayExchange::finish(CallSite where) {
-  state_->exchange.finish(where);
-}
-
-Schedule ArrayExchange::schedule() const noexcept {
-  return state_->exchange.schedule();
-}
-
-const TransferPlan& ArrayExchange::plan() const noexcept {
-  return state_->exchange.plan();
-}
-
-std::string ArrayExchange::explain() const {
-  return state_->exchange.explain();
+    : ExchangeCalls(checked(plan.slots, where), std::move(plan.plan), exchanged(leased(plan.slots)), options, where) {
+  set_observer(std::make_unique<ArrayChanges>(std::move(plan.slots), this->plan()));
 }
 
 }  // namespace tranship

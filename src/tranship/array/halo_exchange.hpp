@@ -35,7 +35,7 @@ struct TiledArray {
 /// timeout. It plans in time that does not depend on the extents, lets the ranks compare their plans, and allocates
 /// buffers for messages that are staged. Runs allocate nothing. Each run sends one message per pair of neighbours
 /// for all arrays together. start() never waits for peers, finish() does, until the world's timeout; every rank calls
-/// them equally often (declared in array_exchange.hpp). Between the two, ghosts must not be touched and owned cells
+/// them equally often (declared in run/exchange.hpp). Between the two, ghosts must not be touched and owned cells
 /// that ghosts copy must not be written. When finish() has returned on a rank, its ghosts are filled and its own cells
 /// have been read by all neighbours. With Sources::snapshot, ghosts get what their owners held at start(), whatever is
 /// written to any cell before finish(); what is sent is then copied twice.

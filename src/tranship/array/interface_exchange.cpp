@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <tranship/array/array_plan.hpp>
-#include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/interfaces.hpp>
+#include <tranship/run/located.hpp>
 
 namespace tranship {
 namespace {

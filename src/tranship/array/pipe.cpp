@@ -10,13 +10,13 @@
 
 #include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/local_array.hpp>
-#include <tranship/array/located.hpp>
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/lower/view_overlap.hpp>
 #include <tranship/plan/redistribution.hpp>
+#include <tranship/run/located.hpp>
 
 namespace tranship {
 namespace {

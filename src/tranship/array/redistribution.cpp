@@ -4,11 +4,11 @@
 
 #include <tranship/array/adjoint.hpp>
 #include <tranship/array/array_plan.hpp>
-#include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/joined.hpp>
+#include <tranship/run/located.hpp>
 
 namespace tranship {
 namespace {

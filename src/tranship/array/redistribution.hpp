@@ -22,7 +22,7 @@ struct ArrayPair {
 /// timeout. It plans in time that does not depend on the extents, lets the ranks compare their plans, and allocates
 /// buffers for messages that are staged. Runs allocate nothing. Each run sends one message per pair of ranks that
 /// share cells, for all pairs of arrays together. start() never waits for peers, finish() does, until the world's
-/// timeout; every rank calls them equally often (declared in array_exchange.hpp). When finish() has returned on a rank,
+/// timeout; every rank calls them equally often (declared in run/exchange.hpp). When finish() has returned on a rank,
 /// its targets are complete and its sources may be written; the others may still be at work.
 ///
 /// Keeps the memory of arrays that tranship has allocated; foreign memory, and the World, must outlive it.

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include <tranship/array/located.hpp>
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/meeting_point.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/run/located.hpp>
 
 namespace tranship {
 namespace {

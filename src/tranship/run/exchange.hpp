@@ -1,5 +1,5 @@
-// Detail: Exchange: runs a plan, as often as its user likes. It decides how what a TransferPlan moves is moved: its
-// schedule.
+// Detail: Exchange runs a plan, as often as its user likes, and ExchangeCalls is what all kinds of exchanges have in
+// common. A schedule decides how each message travels.
 //
 // No schedule changes a result: every cell of a target gets the same bytes, sums in the same order. Reuse allocates
 // nothing.
@@ -74,10 +74,65 @@ struct ExchangeArray {
   std::string record = {};
 };
 
-/// Used by the thread of its rank. Making it is collective; start(), test(), finish() and the destructor are not, but
-/// every rank starts and finishes equally often. A run sends one message to each peer that shares cells, and allocates
-/// nothing. No destructor or start() waits for a peer.
-class Exchange {
+class ExchangeObserver;
+class ExchangeRunner;
+
+/// The calls of an exchange, of whatever kind: start(), other work, and test() or finish(). Used by the thread of its
+/// rank. Not collective, but every rank starts and finishes equally often. A run sends one message to each peer that
+/// shares cells, and allocates nothing. Moves, does not copy; an exchange that has been moved from can only be
+/// destroyed.
+class ExchangeCalls {
+ public:
+  /// Not collective and never waits. Withdraws an exchange that is in flight: no peer touches its memory when the
+  /// destructor returns. Messages that are complete stay complete for the peers; the others, and runs that start later,
+  /// fail for them with `peer_lost`.
+  ~ExchangeCalls();
+  ExchangeCalls(ExchangeCalls&&) noexcept;
+  ExchangeCalls& operator=(ExchangeCalls&&) = delete;
+
+  /// Publishes that this rank's sources are final and its targets may be overwritten, and moves what the peers are
+  /// ready for. Never waits for a peer. Throws `invalid_use` while the exchange is in flight, and where an array has no
+  /// memory.
+  void start(CallSite where = CallSite::here());
+  /// False where start() waits for nothing at all. Exchanges of arrays say when it may wait.
+  bool start_may_wait() const noexcept;
+  /// Moves what has become possible and returns at once: true when everything has arrived and all that peers read from
+  /// here has been read; also when nothing is in flight. Throws `peer_lost` when a peer has left or failed, and
+  /// `timeout` when a loop over test() has seen nothing new for the world's timeout.
+  bool test(CallSite where = CallSite::here());
+  /// Waits for that until the world's timeout, and moves what it can meanwhile. Then this rank's targets are complete,
+  /// its sources may be written, and the peers may still be at work. Returns at once when nothing is in flight. Throws
+  /// `timeout` or `peer_lost`, whose messages say who waits for whom.
+  void finish(CallSite where = CallSite::here());
+  /// start() and finish().
+  void operator()(CallSite where = CallSite::here()) {
+    start(where);
+    finish(where);
+  }
+
+  /// `direct` or `staged` when all messages of this rank are, `automatic` when it has both.
+  Schedule schedule() const noexcept;
+  /// This rank's plan.
+  const TransferPlan& plan() const noexcept;
+  /// How this rank moves what: messages, bytes, moves, lengths of runs. The first line names the schedule.
+  std::string explain() const;
+
+ protected:
+  ExchangeCalls(World& world, TransferPlan plan, std::vector<std::vector<ExchangeArray>> slots, ExchangeOptions options,
+                CallSite where);
+  /// Is told of all runs from now on, and destroyed after the exchange has been withdrawn.
+  void set_observer(std::unique_ptr<ExchangeObserver> observer);
+  /// Throws in a forked child.
+  ExchangeRunner& runner() const;
+
+ private:
+  friend class Exchange;
+  std::unique_ptr<ExchangeObserver> observer_;
+  std::shared_ptr<ExchangeRunner> runner_;  // kept while a wait of the rank moves it
+};
+
+/// Making it is collective.
+class Exchange : public ExchangeCalls {
  public:
   /// Collective over `world`, and waits for all ranks until the world's timeout. `plan` is this rank's, `slots` the
   /// local arrays of its slots (without data where the rank holds nothing, or where bind() says later where it lies).
@@ -95,12 +150,6 @@ class Exchange {
   /// in about the time of one, where those arrays have the same strides on a rank.
   Exchange(World& world, TransferPlan plan, std::vector<std::vector<ExchangeArray>> slots, ExchangeOptions options = {},
            CallSite where = CallSite::here());
-  /// Not collective. An exchange that is in flight is withdrawn: memory is no longer touched when the destructor
-  /// returns. What is done stays done for the peers; what is not, or starts later, fails for them with `peer_lost`.
-  ~Exchange();
-  /// What has been moved from can only be destroyed.
-  Exchange(Exchange&&) noexcept;
-  Exchange& operator=(Exchange&&) = delete;
 
   /// From here on the exchange moves these arrays, one view for each array that it was made with, in their order. They
   /// may lie anywhere and have any strides; elements, extents and the parts of complex numbers stay as they were. Not
@@ -109,28 +158,15 @@ class Exchange {
   /// its waits. Throws as the constructor, and then nothing has changed.
   void bind(std::span<const StridedView> arrays);
 
-  /// Publishes that the sources are final and the targets may be overwritten, and takes what peers are ready for. Never
-  /// waits. Throws `invalid_use` while an exchange is in flight, and where bind() has not said where an array lies.
-  void start();
-  /// Moves what has become possible and returns at once: true when everything has arrived and been read, and when
-  /// nothing is in flight. Throws `peer_lost` when a peer has left or failed, and `timeout` when a loop over test() has
-  /// seen nothing new for the world's timeout.
-  bool test(CallSite where = CallSite::here());
-  /// Waits for that until the world's timeout. Then this rank's targets are complete, its sources may be written, and
-  /// the peers may still be at work. Throws `timeout` or `peer_lost`, saying who waits on what. Returns at once when
-  /// nothing is in flight.
-  void finish(CallSite where = CallSite::here());
-  void operator()(CallSite where = CallSite::here()) {
-    start();
-    finish(where);
-  }
-
   /// What is started, tested or finished: of an exchange with Halves::apart also one half alone. The sends are started
   /// when the sources are final, and finished when all has been read; the receives are started when the targets may be
   /// overwritten, and finished when all has arrived. Each half counts its own epochs; what is sent in one epoch is
   /// received in the epoch of the same number. Only redistributions have halves.
   enum class Side : std::uint8_t { both, sends, receives };
-  void start(Side side);
+  using ExchangeCalls::finish;
+  using ExchangeCalls::start;
+  using ExchangeCalls::test;
+  void start(Side side, CallSite where = CallSite::here());
   bool test(Side side, CallSite where = CallSite::here());
   void finish(Side side, CallSite where = CallSite::here());
   /// This rank takes no more part in what is left, of an exchange with Halves::apart also one half alone. As the
@@ -144,16 +180,6 @@ class Exchange {
   /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure. Of
   /// halves: what a peer that waits can copy is left to it, as by start() and test().
   void advance();
-
-  /// direct or staged when all messages of this rank are, automatic when it has both.
-  Schedule schedule() const noexcept;
-  const TransferPlan& plan() const noexcept;
-  /// How this rank moves what: messages, bytes, moves, run lengths. The first line names the schedule.
-  std::string explain() const;
-
- private:
-  struct State;
-  std::shared_ptr<State> state_;  // kept while a wait of the rank moves it
 };
 
 }  // namespace tranship

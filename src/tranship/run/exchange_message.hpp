@@ -1,7 +1,7 @@
-// Private: the messages of an exchange, and what all of them share.
+// Private: Message, one message of an exchange with all that it takes to move it, and what the messages of an exchange
+// share. Set-up makes them (exchange_setup.hpp); no run changes them. Where a message stands is in RunningMessage.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -14,72 +14,69 @@
 
 namespace tranship {
 
-class Courier;
+class MessageProtocol;
 
-/// What a rank tells its peers of one of its arrays.
+/// One array of a rank, as its peers see it.
 struct ArrayCard {
   SlotLayout layout;
   std::byte* data = nullptr;
   bool is_exposed = false;  // to peers that can reach it
 };
 
-/// A message that a rank expects: how much, and where the sender puts it, which is nowhere when it goes straight to the
-/// array. Each rank keeps a list of them, by source, in which the senders look; the place in the list is also the place
-/// of the message's word.
+/// A message that a rank expects: its size, and the buffer into which the sender packs it; a message that goes straight
+/// to the array has no buffer. Each rank keeps a list of them, by source, in which the senders look; the place in the
+/// list is also the place of the message's word.
 struct Arrival {
   Rank source = -1;
   Index bytes = 0;
   std::byte* staging = nullptr;
 };
 
-/// What of a message goes from one slot to another: a list of moves of its own where several arrays share it.
-struct Strand {
-  int source_slot = -1;  // of slots that are one array each: none, for all of them together
+/// The part of a message that goes from one slot to another: it has a list of moves of its own where several arrays
+/// share the slot.
+struct MessagePart {
+  int source_slot = -1;  // -1: all slots that are one array each, together
   int target_slot = -1;
   int arrays = 1;
   Index bytes = 0;  // of each array
 
-  friend bool operator<(const Strand& a, const Strand& b) {
+  friend bool operator<(const MessagePart& a, const MessagePart& b) {
     return std::tie(a.source_slot, a.target_slot) < std::tie(b.source_slot, b.target_slot);
   }
 };
 
-/// What goes from one rank to another in one exchange, as far as this rank is concerned.
+/// All that goes from one rank to another in one run of an exchange, as one of the two ranks sees it.
 struct Message {
   Rank source = -1;
   Rank target = -1;
   Rank peer = -1;
   Index bytes = 0;
-  std::vector<Strand> strands;        // in their order, which both ends share: so they lie in a staging buffer
+  std::vector<MessagePart> parts;     // in their order, which both ends share: so they lie in a staging buffer
   const ArrayCard* cards = nullptr;   // the peer's
-  std::vector<ArrayCard> cards_kept;  // where arrays are bound again later: those of the set-up
+  std::vector<ArrayCard> cards_kept;  // where arrays are bound again later: the cards of the set-up
   bool is_posted = false;             // the peer is only messaged
-  bool is_exposed = false;            // whether this rank reaches all of the peer's arrays
-  RealSync::Word* words[2] = {};      // by buffer; none until the ranks have agreed, and of what is posted
-  bool staged = false;
-  const Courier* courier = nullptr;  // none until it is known whether the message is staged
-  /// Of what is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
-  /// the source's outbox.
+  bool is_exposed = false;            // this rank reaches all of the peer's arrays
+  bool is_staged = false;
+  RealSync::Word* words[2] = {};  // by buffer; none before the ranks have agreed, and none of posted messages
+  const MessageProtocol* protocol = nullptr;  // none until it is known how the message travels
+  /// Of a posted message: the signals of this rank and of the peer, and its place in the target's inbox and in the
+  /// source's outbox.
   Index signal_here = 0;
   Index signal_there = 0;
   Index inbox_line = 0;
   Index outbox_line = 0;
+  /// Its staging buffer as this rank addresses it: at the target, or in this rank's outbox. A second buffer follows.
+  std::byte* staging = nullptr;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
   MoveBundle other_moves;  // by the second buffer, where there are two
-  /// Of a message that is packed first: to this rank's own memory, from which whole lines are written to the first
-  /// buffer or the one behind it, by the kind of stores that is faster there.
+  /// Of a message that is packed first: to this rank's own memory, from which whole lines are written to the staging
+  /// buffer, by the kind of stores that is faster there.
   MoveBundle packing;
-  std::byte* inbox = nullptr;
-  WriteChoice choice = {};
-  std::uint64_t epoch = 0;   // that this rank is in with it
-  std::uint64_t packed = 0;  // the last epoch for which its buffer was filled, of what is sent
-  bool done = true;          // of that epoch
-  std::int64_t done_ns = 0;  // where runs are recorded
 };
 
 inline const char* way_of(const Message& m) {
-  return m.is_posted ? "posted" : m.staged ? "staged" : "direct";
+  return m.is_posted ? "posted" : m.is_staged ? "staged" : "direct";
 }
 
 /// Staging buffers begin on cache lines of their own.
@@ -90,9 +87,8 @@ inline Index lines_of(Index bytes) {
   return ceil_divide(bytes, sizeof(Line));
 }
 
-/// How messages go to peers that are only messaged: packed here, put into the inbox of the target with a signal,
-/// unpacked there, and the place in the inbox is given back by a signal. Signals count epochs; a side that leaves adds
-/// a bit. The memory is symmetric, so a put that comes late does no harm.
+/// The symmetric memory of messages to peers that are only messaged. Signals count epochs; a side that leaves adds a
+/// bit. As the memory is symmetric, a put that comes late does no harm.
 struct Posts {
   struct Card {
     Rank peer = -1;
@@ -105,32 +101,31 @@ struct Posts {
   Index receives_max = 0;
   SymmetricArray<Line> inbox;
   SymmetricArray<Card> incoming, outgoing;  // by message, as the rank itself lists them
-  SymmetricArray<std::uint64_t> signals;    // of what it receives, then of what it sends
+  SymmetricArray<std::uint64_t> signals;    // of its receives, then of its sends
 
   Symmetric<std::uint64_t> signal(Index message) const { return signals.slice(message * words_per_signal, 1); }
 };
 
-/// What the messages of one exchange share.
-struct Journey {
+/// The words and buffers by which the messages of one exchange travel.
+struct ExchangeLinks {
   World& world;
-  /// Of each rank, the word of the epoch that its targets have entered: where sends and receives are run apart another
-  /// one than that of its sources.
+  /// Of each rank, the word of the epoch that its targets have entered: where sends and receives are run apart, another
+  /// word than that of its sources.
   int target_word = source_word;
-  /// Per rank: the epochs that it has entered, then one word for every arrival.
-  SharedFlags words = {};
-  std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
-  std::vector<Line> outbox_lines = {};  // of what is posted
-  std::vector<Line> packed_lines = {};  // of what is packed first, one message at a time
-  bool only_targets_move = false;       // in their own order: combinations
-  bool copies_for_peers = true;         // else what it sends is left to the targets, which then have it in their caches
-  bool has_time = false;                // this rank waits; else it leaves to peers that wait what they can copy
+  /// Targets alone move, in their own order: sums and other combinations.
+  bool only_targets_move = false;
   /// Staging buffers of a message, which take turns. With two of them the next epoch can be packed while the target
   /// reads the one before, so that a rank packs in start() without waiting.
   int buffers = 1;
+  /// Per rank: the epochs that it has entered, then one word for every arrival.
+  SharedFlags words = {};
+  std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
+  std::vector<Line> outbox_lines = {};  // of posted messages
+  std::vector<Line> packed_lines = {};  // of messages that are packed first, one message at a time
 
   static constexpr int source_word = 0;
   static constexpr int apart_word = 1;
-  /// The epochs that the rank waits for with what it sends and with what it receives, where these are run apart.
+  /// The epochs that the rank waits for with its sends and with its receives, where these are run apart.
   static constexpr int source_waits_word = 2;
   static constexpr int target_waits_word = 3;
   /// The last epoch in which the rank has received all. Sources look there, and not at the words by which parts are

@@ -1,0 +1,99 @@
+#include "tranship/run/exchange_messages.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+
+namespace tranship {
+namespace {
+
+/// Adds a transfer to the message that it is part of; returns its bytes.
+Index add_transfer(const ExchangeTerms& terms, const auto& t, int from, int to, Message& message) {
+  const Index each = staged_bytes(t, terms.type_of(to)), bytes = checked_multiply(each, terms.arrays_of(to));
+  MessagePart part = part_between(terms, from, to);
+  const auto at = std::lower_bound(message.parts.begin(), message.parts.end(), part);
+  if (at == message.parts.end() || part < *at) {
+    part.bytes = each;
+    message.parts.insert(at, part);
+  } else {
+    at->bytes = checked_add(at->bytes, each);
+  }
+  message.bytes = checked_add(message.bytes, bytes);
+  return bytes;
+}
+
+}  // namespace
+
+ExchangeMessages::ExchangeMessages(const ExchangeTerms& terms)
+    : links{.world = terms.world,
+            .target_word = terms.are_apart() ? ExchangeLinks::apart_word : ExchangeLinks::source_word,
+            .only_targets_move = terms.accumulates(),
+            .buffers = terms.is_snapshot() ? 2 : 1} {
+  std::size_t cards_before = 0;
+  for (const auto& arrays : terms.slots) {
+    first_card.push_back(cards_before);
+    cards_before += arrays.size();
+  }
+}
+
+void ExchangeMessages::list(const ExchangeTerms& terms) {
+  const Rank rank = terms.rank();
+  World& world = terms.world;
+  std::map<Rank, Message> in, out;
+  own = {.source = rank, .target = rank, .peer = rank};
+  terms.for_each_receive([&](const auto& t, int from, int to) {
+    const Index bytes = add_transfer(terms, t, from, to, t.peer == rank ? own : in[t.peer]);
+    bytes_in = checked_add(bytes_in, bytes);
+  });
+  terms.for_each_send([&](const auto& t, int from, int to) { add_transfer(terms, t, from, to, out[t.peer]); });
+  arrivals_memory = reachable_memory(world, in.size() * sizeof(Arrival));
+  arrivals = {static_cast<Arrival*>(arrivals_memory.get()), in.size()};
+  for (auto& [peer, message] : in) {
+    arrivals[receives.size()] = {.source = peer, .bytes = message.bytes};
+    receives.push_back(std::move(message));
+    receives.back().source = receives.back().peer = peer;
+    receives.back().target = rank;
+    if (peer < rank) first_taken = receives.size();
+  }
+  for (auto& [peer, message] : out) {
+    sends.push_back(std::move(message));
+    sends.back().target = sends.back().peer = peer;
+    sends.back().source = rank;
+  }
+  // Where transfers take their time all moves must be transfers: the peer is messaged, or simulated.
+  for (auto* messages : {&receives, &sends})
+    for (Message& m : *messages) m.is_posted = !world.context().reaches(m.peer);
+  cards_memory = reachable_memory(world, terms.arrays() * sizeof(ArrayCard));
+  cards = {static_cast<ArrayCard*>(cards_memory.get()), terms.arrays()};
+  own.cards = cards.data();
+  fill_cards(terms);
+}
+
+void ExchangeMessages::fill_cards(const ExchangeTerms& terms) {
+  std::size_t i = 0;
+  for (const auto& arrays : terms.slots)
+    for (const ExchangeArray& array : arrays)
+      cards[i++] = {layout_of(array.view), static_cast<std::byte*>(array.view.data),
+                    !array.view.data || terms.world.is_exposed(array.view.data)};
+}
+
+std::shared_ptr<void> reachable_memory(World& world, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  std::shared_ptr<void> memory = world.local_memory(bytes);
+  if (!memory)
+    throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes of memory that its peers reach", world.rank(),
+                bytes);
+  return memory;
+}
+
+void* reached(World& world, Rank peer, const void* address) {
+  void* here = world.reach(peer, address);
+  if (address && !here)
+    throw_error(ErrorCode::unsupported, "rank {} cannot reach the memory of rank {}: exchanges need it", world.rank(),
+                peer);
+  return here;
+}
+
+}  // namespace tranship

@@ -1,0 +1,88 @@
+// Private: ExchangeRunner, the calls of one rank: start(), test() and finish() over the messages that set-up has
+// listed. It waits and polls for them, lets them progress in other waits of the rank, and tells those who observe.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tranship/fabric/under_way.hpp>
+#include <tranship/run/exchange_progress.hpp>
+#include <tranship/run/exchange_recorder.hpp>
+#include <tranship/run/exchange_schedule.hpp>
+#include <tranship/run/exchange_setup.hpp>
+
+namespace tranship {
+
+class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_from_this<ExchangeRunner> {
+ public:
+  using Side = Exchange::Side;
+
+  /// Not collective; set_up() is.
+  ExchangeRunner(World& world, TransferPlan plan, ExchangeSlots slots, ExchangeOptions options, CallSite where)
+      : setup_(world, std::move(plan), std::move(slots), options, where),
+        progress_(setup_.terms(), setup_.messages()) {}
+  ~ExchangeRunner() { withdraw(); }
+  ExchangeRunner(const ExchangeRunner&) = delete;
+  ExchangeRunner& operator=(const ExchangeRunner&) = delete;
+
+  void set_up(std::vector<Measured> measured = {});
+  /// Until the exchange is withdrawn. One observer besides the log's.
+  void set_observer(ExchangeObserver* observer) { observer_ = observer; }
+
+  void bind(std::span<const StridedView> views);
+  void start(Side side, CallSite where);
+  bool test(Side side, CallSite where);
+  void finish(Side side, CallSite where);
+  void leave(Side side);
+  void advance();
+  /// After this no peer touches this rank's memory any more, and none waits for it for ever; nor does this rank, which
+  /// may still be in move_on() (kept()).
+  void withdraw() noexcept;
+
+  void check_process() const { process_.check(setup_.terms().rank()); }
+  bool start_may_wait() const noexcept { return observer_ && observer_->start_may_wait(); }
+  bool peer_has_ended(Side side) const { return progress_.peer_has_ended(side); }
+  const TransferPlan& plan() const noexcept { return setup_.terms().plan; }
+  Schedule schedule() const noexcept;
+  std::string explain() const;
+
+ private:
+  class Waiting;
+
+  std::shared_ptr<void> kept() override { return weak_from_this().lock(); }
+  void move_on(Meanwhile meanwhile) override;
+  void stay_under_way();
+  void leave_list() noexcept { UnderWay::Item::leave(); }
+
+  void check_can_start(Side side) const;
+  void check_not_in_flight(Side side) const;
+  void poll(Side side, CallSite where);
+  void end_epoch(Side side);
+
+  /// Calls f(observer) for all that observe.
+  template <class F>
+  void tell(F&& f) {
+    if (observer_) f(*observer_);
+    if (recorder_) f(*recorder_);
+  }
+  /// Runs a call that is_complete when it returns true.
+  template <class Call>
+  bool observed(CallSite where, Call&& call);
+  void stop_recording() noexcept;
+
+  ExchangeSetup setup_;
+  ExchangeProgress progress_;
+  std::vector<Measured> measured_;
+  ExchangeObserver* observer_ = nullptr;
+  std::optional<ExchangeRecorder> recorder_;  // of this run, while the log is open
+  const detail::ProcessOfRank process_ = {};
+  int polls_left_ = 0;  // of test(), until the world is looked at
+  int exceptions_before_ = std::uncaught_exceptions();
+};
+
+}  // namespace tranship

@@ -1,0 +1,88 @@
+// Posted messages go to peers that are only messaged: packed into an outbox here, put into the inbox of the target with
+// a signal, and unpacked there; a signal gives the place in the inbox back. Several are on their way at a time.
+#include <span>
+
+#include <tranship/run/message_protocol.hpp>
+
+namespace tranship {
+namespace {
+
+class Posted final : public MessageProtocol {
+ public:
+  MessageStatus send(const ExchangeLinks& links, ExchangePace, RunningMessage& running) const override {
+    const Message& m = *running.message;
+    // The target may be as many epochs behind as there are buffers.
+    const Signal read = signal_of(links, m);
+    if (running.packed < running.epoch) {
+      if (read.has_left()) return left(read.left_failing());
+      if (read.epoch() + std::uint64_t(links.buffers) < running.epoch) return MessageStatus::waiting;
+      moves_of(links, running).run();
+      const std::span packed(links.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
+      Context& rma = links.world.context();
+      // Signals are counted: that of the epoch before, which the target may not have read, must come first.
+      if (links.buffers > 1) rma.fence();
+      rma.put_signal(inbox_of(links, running), packed, links.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+      running.packed = running.epoch;
+    }
+    if (read.epoch() + 1 >= running.epoch) return MessageStatus::complete;
+    return read.has_left() ? left(read.left_failing()) : MessageStatus::started;
+  }
+  MessageStatus receive(const ExchangeLinks& links, ExchangePace, RunningMessage& running) const override {
+    const MessageStatus status = look(links, running);
+    if (status != MessageStatus::complete) return status;
+    Context& rma = links.world.context();
+    rma.reads(inbox_of(links, running));
+    moves_of(links, running).run();
+    const Message& m = *running.message;
+    rma.signal(links.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+    return MessageStatus::complete;
+  }
+  MessageStatus look(const ExchangeLinks& links, const RunningMessage& running) const override {
+    const Signal sent = signal_of(links, *running.message);
+    if (sent.epoch() >= running.epoch) return MessageStatus::complete;
+    return sent.has_left() ? left(sent.left_failing()) : MessageStatus::waiting;
+  }
+  /// After what it has posted. There is no caller to hear of an error.
+  void leave(const ExchangeLinks& links, const Message& m, Leaving why) const noexcept override {
+    try {
+      Context& rma = links.world.context();
+      rma.fence();
+      rma.signal(links.posts->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
+    } catch (...) {
+    }
+  }
+  std::uint64_t epoch_of_peer(const ExchangeLinks& links, const Message& m) const override {
+    return links.posts->signal(m.signal_here)[0] & Posts::epochs;
+  }
+
+ private:
+  /// How far the other side of a message has come.
+  class Signal {
+   public:
+    explicit Signal(std::uint64_t word) : word_(word) {}
+    std::uint64_t epoch() const { return word_ & Posts::epochs; }
+    bool has_left() const { return (word_ & LeavingBits::left_bit) != 0; }
+    bool left_failing() const { return (word_ & LeavingBits::failing_bit) != 0; }
+
+   private:
+    std::uint64_t word_;
+  };
+
+  static Signal signal_of(const ExchangeLinks& links, const Message& m) {
+    return Signal(links.world.context().signal_seen(links.posts->signal(m.signal_here)));
+  }
+  static Symmetric<Line> inbox_of(const ExchangeLinks& links, const RunningMessage& running) {
+    const Message& m = *running.message;
+    const Index lines = lines_of(m.bytes);
+    return links.posts->inbox.slice(m.inbox_line + links.buffer_of(running.epoch) * lines, lines);
+  }
+};
+
+}  // namespace
+
+const MessageProtocol& posted() {
+  static const auto& protocol = *new Posted;
+  return protocol;
+}
+
+}  // namespace tranship
