@@ -1,0 +1,43 @@
+// Private: ReplayChannels, the signals on the channels of a replayed program, and the releases of its semaphores, each
+// with when it arrives.
+#pragma once
+
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include <tranship/program/program.hpp>
+#include <tranship/program/replay/written.hpp>
+
+namespace tranship::replays {
+
+/// Signals of one direction of a channel, or releases of a semaphore.
+struct Counter {
+  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals;
+  Index initial = 0;         ///< that are there from the beginning
+  std::vector<int> waiting;  ///< blocks
+};
+
+class ReplayChannels {
+ public:
+  explicit ReplayChannels(const Program& program);
+
+  /// What the rank waits for on a channel of its own, and what it raises there.
+  Counter& in(Rank rank, ChannelKind kind, std::int32_t id) { return counters_[index(in_, rank, kind, id)]; }
+  Counter& out(Rank rank, ChannelKind kind, std::int32_t id) { return counters_[index(out_, rank, kind, id)]; }
+  Counter& semaphore(Rank rank, std::int32_t id) {
+    return counters_[first_semaphore_[std::size_t(rank)] + std::size_t(id)];
+  }
+
+ private:
+  std::size_t index(const std::vector<std::size_t> (&channels)[2], Rank rank, ChannelKind kind, std::int32_t id) const {
+    const auto k = static_cast<std::size_t>(kind);
+    return channels[k][first_channel_[k][std::size_t(rank)] + std::size_t(id)];
+  }
+
+  std::vector<Counter> counters_;
+  std::vector<std::size_t> in_[2], out_[2];
+  std::vector<std::size_t> first_channel_[2], first_semaphore_;
+};
+
+}  // namespace tranship::replays

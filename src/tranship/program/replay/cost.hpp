@@ -1,0 +1,68 @@
+// Private: CostModel, how long a step takes by itself on a machine, and what it loads onto the links between ranks. A
+// pure function of the step and of where its data lies: when the links are free is known to links.hpp, and when a step
+// begins to the scheduler.
+#pragma once
+
+#include <vector>
+
+#include <tranship/program/machine_model.hpp>
+#include <tranship/program/replay/data.hpp>
+
+namespace tranship::replays {
+
+/// Bytes that links carry while a step works, or after it.
+struct LinkLoad {
+  static constexpr Rank at_switch = -1;
+
+  Rank from = 0, to = 0;  ///< a rank, or the switch, which reads or writes at all ranks at once
+  double bytes = 0;
+  bool has_proxy = false;   ///< something carries it in order, without the step
+  double bandwidth_ns = 0;  ///< that this takes
+};
+
+struct StepCost {
+  double latency_ns = 0;
+  double bandwidth_ns = 0;
+  std::vector<LinkLoad> loads;  ///< in the order in which they are taken
+};
+
+class CostModel {
+ public:
+  /// All of them must outlive it. `touched_bytes` is by host.
+  CostModel(const Program& program, const MachineModel& machine, const ReplayData& data, Index chunk_bytes,
+            Index input_bytes);
+
+  /// Of a step that moves data. `out` is overwritten.
+  void cost_of_move(Rank own, const Step& step, Part part, StepCost& out) const;
+  /// The chunks that a launch copies before its first step, and after its last one.
+  double copy_in_ns(Rank rank) const;
+  double copy_out_ns(Rank rank) const;
+  /// Throws `unsupported` for a link that the machine lacks.
+  const LinkModel& link(ChannelKind kind, Rank from, Rank to) const;
+
+ private:
+  const RankProgram& of(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)]; }
+  Index host_of(Rank rank) const { return rank / machine_.ranks_per_host; }
+  bool in_turn() const { return machine_.blocks == MachineModel::Blocks::in_turn; }
+  double touched(Rank rank) const { return touched_bytes_[std::size_t(host_of(rank))]; }
+  double copied_ns(Rank rank, Index chunks) const;
+  Rank rank_of(Rank own, const Operand& operand, Where where) const;
+  void load(Rank from, Rank to, double bytes, StepCost& cost) const;
+
+  void first_source(Rank own, const Step& step, const Operand& operand, OperandShape what, Part part,
+                    StepCost& cost) const;
+  void add_source(Rank own, const Operand& operand, OperandShape what, Part part, StepCost& cost) const;
+  void add_target(Rank own, const Step& step, const Operand& operand, OperandShape what, OperandFormat source,
+                  Part part, StepCost& cost) const;
+  void put(Rank own, Rank peer, const Step& step, const Operand& operand, OperandShape what, OperandFormat source,
+           Part part, StepCost& cost) const;
+
+  const Program& program_;
+  const MachineModel& machine_;
+  const ReplayData& data_;
+  const double chunk_bytes_;
+  const std::vector<LaunchCopies> launch_copies_;
+  const std::vector<double> touched_bytes_;  // by host
+};
+
+}  // namespace tranship::replays
