@@ -2,7 +2,6 @@
 // with when it arrives.
 #pragma once
 
-#include <functional>
 #include <queue>
 #include <vector>
 
@@ -11,11 +10,15 @@
 
 namespace tranship::replays {
 
+struct ComesLater {
+  bool operator()(const Arrival& a, const Arrival& b) const { return a > b; }
+};
+
 /// Signals of one direction of a channel, or releases of a semaphore.
 struct Counter {
-  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals;
-  Index initial = 0;         ///< that are there from the beginning
-  std::vector<int> waiting;  ///< blocks
+  std::priority_queue<Arrival, std::vector<Arrival>, ComesLater> arrivals;  ///< the first one on top
+  Index initial = 0;                                                        ///< that are there from the beginning
+  std::vector<int> waiting;                                                 ///< blocks
 };
 
 class ReplayChannels {
