@@ -21,7 +21,7 @@ void name_all(Slots& slots) {
     }
 }
 
-/// What each schedule takes, where trying them changes nothing but targets. Collective.
+/// Collective: the time that each schedule takes. Changes targets.
 std::vector<Measured> measure(World& world, const TransferPlan& plan, const Slots& slots, CallSite where) {
   std::vector<Measured> out;
   for (const Schedule schedule : schedules_to_measure()) {

@@ -127,8 +127,8 @@ class ExchangeLowering {
     return terms_.is_snapshot() || !is_exposed_ || !m.is_exposed ||
            tranship::is_staged(terms_.options.schedule, runs_of(m, direct));
   }
-  /// Whether a message that is sent staged is packed into this rank's own memory and then written to the peer's in long
-  /// stores: where that is long enough, and fits into the caches of this rank's core meanwhile.
+  /// A staged send is packed into this rank's own memory and then written to the peer's in long stores, where it is
+  /// long enough for these and fits into the caches of this rank's core meanwhile.
   static bool is_packed_first(const Message& m) {
     return !m.is_posted && is_long_put(m.bytes) && m.bytes <= private_cache_bytes();
   }

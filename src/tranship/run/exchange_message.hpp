@@ -59,7 +59,7 @@ struct Message {
   bool is_staged = false;
   RealSync::Word* words[2] = {};  // by buffer; none before the ranks have agreed, and none of posted messages
   const MessageProtocol* protocol = nullptr;  // none until it is known how the message travels
-  /// Of a posted message: the signals of this rank and of the peer, and its place in the target's inbox and in the
+  /// Where it is posted: the signals of this rank and of the peer, and its place in the target's inbox and in the
   /// source's outbox.
   Index signal_here = 0;
   Index signal_there = 0;
@@ -70,7 +70,7 @@ struct Message {
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
   MoveBundle other_moves;  // by the second buffer, where there are two
-  /// Of a message that is packed first: to this rank's own memory, from which whole lines are written to the staging
+  /// Where it is packed first: to this rank's own memory, from which whole lines are written to the staging
   /// buffer, by the kind of stores that is faster there.
   MoveBundle packing;
 };
@@ -109,8 +109,8 @@ struct Posts {
 /// The words and buffers by which the messages of one exchange travel.
 struct ExchangeLinks {
   World& world;
-  /// Of each rank, the word of the epoch that its targets have entered: where sends and receives are run apart, another
-  /// word than that of its sources.
+  /// The word of each rank with the epoch that its targets have entered: where sends and receives are run apart,
+  /// another word than that of its sources.
   int target_word = source_word;
   /// Targets alone move, in their own order: sums and other combinations.
   bool only_targets_move = false;

@@ -44,7 +44,7 @@ struct ExchangeTerms {
     plan.for_each_receive([&](const Transfer& t) { visit(t, t.group->source_slot, t.group->target_slot, f); });
     for (const IndexedTransfer& t : plan.indexed_receives) visit(t, t.source_slot, t.target_slot, f);
   }
-  /// The same for all sends to others.
+  /// Calls f(transfer, source slot, target slot) for all sends to others that are not empty.
   template <class F>
   void for_each_send(F&& f) const {
     auto to_others = [&](const auto& t, int from, int to) {
@@ -70,7 +70,7 @@ struct ExchangeMessages {
   std::size_t first_taken = 0;    // the first receive from a rank behind this one
   MoveBundle fills_before;
   MoveBundle fills_after;
-  /// Of a snapshot: what this rank keeps of its own cells.
+  /// Where a snapshot is taken: the cells of its own that this rank keeps.
   MoveBundle own_packing;
   MoveBundle fills_packing;
   MoveBundle fills_unpacking;

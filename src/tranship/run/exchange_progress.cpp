@@ -70,8 +70,8 @@ void ExchangeProgress::end(Side side) {
 
 // Progress.
 
-/// What others cannot do comes first; then this rank takes what it wants, which leaves it in the caches that want it;
-/// it copies for others once it has looked in vain for a while.
+/// Work that others cannot do comes first; then this rank takes what it wants, which leaves that in the caches that
+/// want it; it copies for others once it has looked in vain for a while.
 void ExchangeProgress::advance() {
   const ExchangeLinks& links = messages_.links;
   bool all_sent = !sends_.in_flight || send_those(true);
@@ -145,7 +145,7 @@ bool ExchangeProgress::receive_in_order() {
   move_own();
   return true;
 }
-/// Whether all that a snapshot waits for is here, of which nothing has been moved yet.
+/// Returns true when all that a snapshot waits for is here. Moves none of it.
 bool ExchangeProgress::is_all_here() {
   bool all = send_all();
   for (const RunningMessage& running : receives_.messages) {
@@ -170,7 +170,7 @@ void ExchangeProgress::tell_taken() {
   messages_.links.words.at(rank(), ExchangeLinks::taken_word).store_release(taken_);
 }
 
-/// Whether the message is complete.
+/// Returns true when the message is complete.
 bool ExchangeProgress::advance(Half& half, RunningMessage& running, MessageStatus status) {
   if (status <= MessageStatus::started) return false;
   if (status != MessageStatus::complete) {

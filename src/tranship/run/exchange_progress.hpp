@@ -37,7 +37,7 @@ class ExchangeProgress {
   bool in_flight(Side side) const;
   /// Nothing of the side is in flight, or all its messages are complete, also that from this rank to itself.
   bool is_complete(Side side) const;
-  /// The same of messages to and from others.
+  /// All messages to and from others are complete.
   bool needs_no_peer() const { return sends_.is_complete && receives_.is_complete; }
   bool has_left(Side side) const;
   std::uint64_t epoch(Side side) const { return has_sends(side) ? sends_.epoch : receives_.epoch; }
@@ -47,9 +47,10 @@ class ExchangeProgress {
   void start(Side side);
   /// Moves what can be moved now.
   void advance();
-  /// The same for a rank that does something else meanwhile: of a snapshot it touches no target.
+  /// Moves what can be moved while the rank does something else: of a snapshot, that touches no target.
   void advance_aside();
-  /// The same in a test(): of a snapshot it touches no target before all is there. True when `side` is complete.
+  /// Moves what can be moved in a test(): of a snapshot, that touches no target before all is there. Returns true when
+  /// `side` is complete.
   bool advance_in_test(Side side);
   /// All is complete: fills what comes after it.
   void end(Side side);

@@ -31,7 +31,7 @@ struct RunningMessage {
   WriteChoice choice = {};
 };
 
-/// What a rank does with its time decides which parts of a claimed message it copies.
+/// How a rank spends its time, which decides which parts of a claimed message it copies.
 struct ExchangePace {
   bool copies_for_peers = true;  // else its sends are left to the targets, which then have them in their caches
   bool has_time = false;         // this rank waits; else it leaves to peers that wait what they can copy
@@ -57,7 +57,7 @@ class MessageProtocol {
   }
 
  protected:
-  /// Of a claim, a mailbox, or a signal: all of them say how their other side has left.
+  /// The status of a message whose claim, mailbox or signal says that the other side has left.
   static MessageStatus left(bool is_failing) {
     return is_failing ? MessageStatus::peer_left_failing : MessageStatus::peer_left;
   }

@@ -6,7 +6,7 @@
 namespace tranship::loops {
 namespace {
 
-/// Of planes that have a line for each row, 2 to 8 are within 10 % of each other.
+/// Planes that have a line for each row are asked for so many planes ahead; 2 to 8 are within 10 % of each other.
 constexpr long long ahead_planes = 3;
 
 /// Planes of `Narrow` elements on one side: on the other side, each of these lies in a line of its own, far from the

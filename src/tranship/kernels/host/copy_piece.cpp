@@ -33,7 +33,7 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   const auto* const from = static_cast<const loops::Byte*>(source);
   auto* const to = static_cast<loops::Byte*>(target);
   if (bytes <= loops::medium_row_bytes_max) return loops::copy_row(bytes, from, to);
-  // What is decided below in more steps, for what lies in the caches and is copied by itself.
+  // Decides as below, in fewer steps, for a piece that lies in the caches and is copied by itself.
   if (bytes < loops::string_row_bytes_min && traffic_bytes <= bytes && loops::suits_strings(from, to))
     return loops::copy_row(bytes, from, to);
   CopyMethod way = copy_method(std::max(bytes, traffic_bytes));
@@ -49,7 +49,7 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   if (way.stores == Stores::streaming && way.long_rows == LongRows::string && bytes >= 16 * tried_bytes)
     return copy_tried_row(bytes, from, to, loops::string_row_copy(way.simd));
 #endif
-  // What lies in the caches, and is too short for a string of ours or would have been a loop, is for the library.
+  // The library copies pieces that lie in the caches, and are too short for a string of ours or would have been a loop.
   const bool is_for_library = way.stores == Stores::plain && loops::suits_strings(from, to) &&
                               (way.long_rows == LongRows::vectors || bytes < loops::string_row_bytes_min);
   if (is_for_library) return loops::copy_row(bytes, from, to);

@@ -13,7 +13,7 @@ namespace {
 constexpr long long ahead_bytes = 768;
 constexpr long long ahead_rows = 16;
 
-/// What the caches hold is not fetched: two requests cost as much as the row itself.
+/// Rows that the caches hold are not fetched: two requests cost as much as the row itself.
 template <int Bytes, bool Fetched>
 void copy_short_rows(const Rows& rows, const void* source, void* target) {
   const long long from_stride = rows.source_stride, to_stride = rows.target_stride;
@@ -66,14 +66,14 @@ TRANSHIP_INLINE void copy_streamed(long long bytes, const Byte* source, const By
   copy_row(bytes - at, source + at, target + at);
 }
 
-/// What comes next in a long row lies in the row, in a shorter one some rows on.
+/// The bytes that come next in a long row lie in that row; in a shorter one they lie some rows on.
 constexpr long long shorter_row_bytes_max = 4 * ahead_bytes;
 
 /// Planes of so few rows end before a CPU's own prefetching has found its way: it does not go from page to page.
 constexpr long long few_rows_max = 8;
 /// Medium rows are asked for so many rows before they are copied; 3 to 8 are within 5 % of each other.
 constexpr long long ahead_medium_rows = 4;
-/// What the nearest cache may hold is not asked for: that would take a third of its speed.
+/// Rows that the nearest cache may hold are not asked for: that would take a third of its speed.
 constexpr long long fetched_rows_bytes_min = 32 << 10;
 
 TRANSHIP_INLINE bool is_far(long long plane_bytes) {

@@ -66,7 +66,7 @@ TRANSHIP_INLINE long long bytes_to_line(const Byte* address) {
   return static_cast<long long>(-reinterpret_cast<unsigned long long>(address) & (line_bytes - 1));
 }
 
-// What loops over rows have in common.
+// Loops over rows have these in common.
 
 inline constexpr long long short_row_bytes_max = 64;
 /// Up to here the library's copy is as good as any while the caches hold the data. Beyond, it may turn to one
@@ -99,8 +99,8 @@ TRANSHIP_INLINE void copy_row(long long bytes, const Byte* source, Byte* target)
   __builtin_memcpy(target, source, static_cast<unsigned long>(bytes));
 }
 
-/// Whether string moves are fast there: some CPUs stumble over a target that lies less than a line behind its source
-/// in its page.
+/// Returns true where string moves are fast: some CPUs stumble over a target that lies less than a line behind its
+/// source in its page.
 TRANSHIP_INLINE bool suits_strings(const Byte* source, const Byte* target) {
   const unsigned long long apart =
       (reinterpret_cast<unsigned long long>(target) - reinterpret_cast<unsigned long long>(source)) % 4096;

@@ -119,7 +119,7 @@ TRANSHIP_INLINE void transpose_tile(const Plane& tile, const Byte* source, Byte*
     }
 }
 
-/// What is too narrow for vectors.
+/// Copies what is too narrow for vectors.
 template <int Width>
 TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                         Byte* target) {

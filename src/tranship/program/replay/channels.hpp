@@ -25,7 +25,7 @@ class ReplayChannels {
  public:
   explicit ReplayChannels(const Program& program);
 
-  /// What the rank waits for on a channel of its own, and what it raises there.
+  /// The counter for which the rank waits on a channel of its own, and the one that it raises there.
   Counter& in(Rank rank, ChannelKind kind, std::int32_t id) { return counters_[index(in_, rank, kind, id)]; }
   Counter& out(Rank rank, ChannelKind kind, std::int32_t id) { return counters_[index(out_, rank, kind, id)]; }
   Counter& semaphore(Rank rank, std::int32_t id) {

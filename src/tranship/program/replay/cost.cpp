@@ -141,7 +141,7 @@ void CostModel::add_target(Rank own, const Step& step, const Operand& operand, O
 
 namespace {
 
-/// What a CPU has just read, wherever it lies, is in its cache: writing there costs no more than a copy.
+/// Bytes that a CPU has just read, wherever they lie, are in its cache: writing there costs no more than a copy.
 bool has_read(const Step& step, const Operand& target) {
   const auto begin = step.operands.begin();
   return target.via >= 0 && std::find(begin, begin + step.sources, target) != begin + step.sources;
@@ -165,7 +165,7 @@ void CostModel::cost_of_move(Rank own, const Step& step, Part part, StepCost& ou
     const Operand& target = step.operands[sources + i];
     const OperandShape from = sources == 0 ? OperandShape{} : shape_of_source(shape, std::min(i, sources - 1));
     const OperandShape what = shape_of_target(shape, i);
-    // What one `get` reads at a peer and writes here is one copy.
+    // A `get`, which reads at a peer and writes here, makes one copy.
     if (from.where == Where::peer && what.where == Where::here && sources == targets) continue;
     if (in_turn() && has_read(step, target)) {
       const double places =

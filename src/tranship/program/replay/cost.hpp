@@ -32,7 +32,7 @@ class CostModel {
   CostModel(const Program& program, const MachineModel& machine, const ReplayData& data, Index chunk_bytes,
             Index input_bytes);
 
-  /// Of a step that moves data. `out` is overwritten.
+  /// The cost of a step that moves data. `out` is overwritten.
   void cost_of_move(Rank own, const Step& step, Part part, StepCost& out) const;
   /// The chunks that a launch copies before its first step, and after its last one.
   double copy_in_ns(Rank rank) const;

@@ -27,7 +27,7 @@ struct Block {
   std::size_t at = 0, inner = 0;
   Index iteration = 0;
   bool is_done = false;
-  // Of the step at which it stands:
+  // About the step at which it stands:
   std::size_t taken = 0;          ///< signals or releases
   std::optional<Arrival> latest;  ///< of what it needs
   bool has_arrived = false;       ///< at its barrier
@@ -197,7 +197,7 @@ class Scheduler {
     rank.last_event = worker.last_event = add(event);
   }
 
-  /// Whether the worker may run now; else it is woken when a core is free for it.
+  /// Returns true when the worker may run now; else it is woken when a core is free for it.
   bool take_core(int id, double now_ns) {
     const ReplayCores::Turn turn = cores_->take(id, host_of(workers_[std::size_t(id)].rank), now_ns);
     return runs_now(id, turn, now_ns);
@@ -403,7 +403,7 @@ class Scheduler {
         issue(channels_.semaphore(block.rank, semaphore_id), {.at_ns = end_ns, .event = number});
   }
 
-  /// What an event sends arrives after all that the proxy has been asked for.
+  /// The signals and data of an event arrive after all that the proxy has been asked to carry.
   Arrival sent(Rank from, Rank to, ChannelKind kind, std::int32_t number) {
     const LinkModel& by = costs_.link(kind, from, to);
     const double end_ns = out_.events[std::size_t(number)].end_ns;
