@@ -28,7 +28,7 @@ void measure_lease(bench::Report& report, const std::string& name, const std::fu
 }
 
 void measure_leases(bench::Report& report) {
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   Buffer buffer(ElementType::f64, {1000}, {.devices = &devices});
   { const Lease lease = buffer.write(); }
   measure_lease(report, "lease to read on the host", [&] { const Lease lease = buffer.read(); });
@@ -55,7 +55,7 @@ void measure_regions(bench::Report& report, Index regions) {
   if (!report.wants(name)) return;
   report.announce(name);
   constexpr Index cells = 16;
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   Buffer buffer(ElementType::f64, {regions * cells}, {.devices = &devices});
   { const Lease lease = buffer.write(); }
   for (Index i = 0; i < regions; i += 2)
@@ -76,7 +76,7 @@ void measure_cuts(bench::Report& report, Index regions) {
   if (!report.wants(name)) return;
   report.announce(name);
   constexpr Index cells = 16;
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   std::optional<Buffer> buffer;
   const auto renew = [&] {
     buffer.emplace(ElementType::f64, Indices{2 * regions * cells}, BufferOptions{.devices = &devices});
@@ -96,7 +96,7 @@ void measure_refresh(bench::Report& report, Index bytes) {
   const std::string name = fmt::format("refresh of a stale copy of {} KiB", bytes >> 10);
   if (!report.wants(name)) return;
   report.announce(name);
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   Buffer buffer(ElementType::f64, {bytes / 8}, {.devices = &devices});
   { const Lease lease = buffer.write(); }
   { const Lease lease = buffer.read({.device = gpu}); }

@@ -50,7 +50,7 @@ double expected_sum_of_squares() {
 }  // namespace
 
 int main() {
-  ts::Devices devices({.fake = {.count = 2}});
+  ts::Devices devices({.kinds = {ts::FakeDevices{.count = 2}}});
   const ts::Partition torus = ts::block().with_overlap(1, 1, ts::EdgePolicy::toroidal);
   const ts::Distribution tiles({n, n}, ts::grid(2, 2), {torus, torus});
   double sum = 0;

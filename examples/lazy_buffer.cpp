@@ -36,7 +36,7 @@ double first(const ts::Buffer& x) {
 }  // namespace
 
 int main() {
-  ts::Devices devices({.fake = {.count = 2}});
+  ts::Devices devices({.kinds = {ts::FakeDevices{.count = 2}}});
   ts::Buffer x(ts::ElementType::f64, {1000}, {.name = "x", .devices = &devices});
 
   std::puts("A new buffer is nowhere, on every device (Q2):");

@@ -34,7 +34,7 @@ class OurBuffer final : public TwoMemories {
   std::int64_t moved_bytes() override { return devices_.ledger().sums().bytes; }
 
  private:
-  Devices devices_{{.fake = {.count = 1}}};
+  Devices devices_{{.kinds = {FakeDevices{.count = 1}}}};
   Buffer buffer_;
   Lease lease_;
 };

@@ -12,6 +12,7 @@
 #include "casters.hpp"
 #include "interpreter.hpp"
 #include "leases.hpp"
+#include "python_devices.hpp"
 #include "views.hpp"
 
 namespace tranship::python {
@@ -32,6 +33,13 @@ raises ``InvalidUse`` there.)";
 
 /// A buffer, the devices that it lies on, and the owner of memory that was imported.
 struct BufferHandle {
+  BufferHandle(DevicesHandle d, Buffer b) : devices(std::move(d)), buffer(std::move(b)) {}
+  BufferHandle(BufferHandle&&) = default;
+  BufferHandle& operator=(BufferHandle&&) = delete;
+  ~BufferHandle() {
+    // Its lock may be held by who waits for the interpreter's. In the code of a device none of this buffer is.
+    if (has_python_devices() && !is_inside_of_device()) without_gil([&] { const Buffer gone = std::move(buffer); });
+  }
   DevicesHandle devices;
   Buffer buffer;
 };
@@ -145,26 +153,45 @@ bool LeaseViews::are_gone() {
   return true;
 }
 
+LeaseMemory::~LeaseMemory() {
+  if (!lease_ || !has_python_devices()) return;
+  if (is_inside_of_device())
+    close_later(shown_.devices, std::move(lease_));
+  else
+    without_gil([&] { lease_ = Lease(); });
+}
+
+bool LeaseMemory::is_of_python_device() const {
+  return is_python_device(*shown_.devices, lease_.device());
+}
+
 nb::object LeaseHandle::array() {
-  memory_->shown();
+  const ShownMemory& shown = memory_->shown();
+  if (!array_.is_valid()) array_ = array_of_python_device(*shown.devices, shown.view, shown.access);
   if (!array_.is_valid()) {
     base_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
     array_ = views_->shown_as_elements(base_);
-    if (memory_->shown().access == Access::writable) make_writable(array_);
+    if (shown.access == Access::writable) make_writable(array_);
   }
   return array_;
 }
 
 nb::object LeaseHandle::enter() {
   const ShownMemory& shown = memory_->shown();
+  if (!array_.is_valid()) array_ = array_of_python_device(*shown.devices, shown.view, shown.access);
   if (!array_.is_valid()) array_ = views_->hand_out(shown);
   return array_;
 }
 
 void LeaseHandle::end(Ending ending) {
   if (!memory_->is_open()) return;
+  check_outside_of_devices();
   bool outlives = false;
-  if (array_.is_valid() && memory_->shown().access == Access::writable) {
+  if (memory_->is_of_python_device()) {
+    // Where the kind of array has such a flag. Who keeps others must not use them.
+    if (array_.is_valid() && nb::isinstance(array_, nb::module_::import_("numpy").attr("ndarray")))
+      array_.attr("setflags")("write"_a = false);
+  } else if (array_.is_valid() && memory_->shown().access == Access::writable) {
     array_.attr("setflags")("write"_a = false);
     if (base_.is_valid()) {
       outlives = views_->outlives(std::move(base_), std::move(array_));
@@ -176,7 +203,7 @@ void LeaseHandle::end(Ending ending) {
   }
   base_.reset();
   array_.reset();
-  without_gil([&] {
+  waiting_with_buffers([&] {
     Lease& lease = memory_->lease();
     if (outlives) lease.note_pointers();
     ending == Ending::committed ? lease.close() : lease.abandon();
@@ -189,11 +216,17 @@ void bind_buffers(nb::module_& module) {
       "The name of a device as it is always written. Whether there is such a device, its memories know.");
   nb::class_<Devices>(module, "Devices",
                       "The host and the devices of a process, with what has been copied between them.")
+      .def(nb::new_([](int fake, std::int64_t capacity_bytes) {
+             return std::make_shared<Devices>(
+                 DevicesOptions{.kinds = {FakeDevices{.count = fake, .capacity_bytes = capacity_bytes}}});
+           }),
+           "fake"_a = 0, "capacity_bytes"_a = INT64_MAX)
       .def(
-          nb::new_([](int fake, std::int64_t capacity_bytes) {
-            return std::make_shared<Devices>(DevicesOptions{.fake = {.count = fake, .capacity_bytes = capacity_bytes}});
-          }),
-          "fake"_a = 0, "capacity_bytes"_a = INT64_MAX)
+          "add",
+          [](Devices& self, const std::string& kind, int ordinal, nb::object calls) {
+            self.add(PythonDevices(Device::of(device_kind(kind), ordinal), std::move(calls)));
+          },
+          "kind"_a, "ordinal"_a, "calls"_a, "Adds a device that is written in Python.")
       .def("names",
            [](const Devices& self) {
              std::vector<std::string> out;
@@ -263,7 +296,8 @@ void bind_buffers(nb::module_& module) {
              const std::string& name, bool zeros) {
             const BufferOptions options{
                 .name = name, .contents = zeros ? Contents::zeros : Contents::undefined, .devices = devices.get()};
-            new (self) BufferHandle{devices, Buffer(element_type_of_numpy(type).value(), extents, options)};
+            new (self) BufferHandle(
+                devices, with_buffers([&] { return Buffer(element_type_of_numpy(type).value(), extents, options); }));
           },
           "devices"_a, "extents"_a, "type"_a, "name"_a, "zeros"_a)
       .def_static(
@@ -276,15 +310,19 @@ void bind_buffers(nb::module_& module) {
               nb::handle(static_cast<PyObject*>(object)).dec_ref();
             });
             const BufferOptions options{.name = name, .devices = devices.get()};
-            return BufferHandle{
-                devices, are_zeros ? Buffer::import_zeros(view, options, held) : Buffer::import(view, options, held)};
+            return BufferHandle(devices, with_buffers([&] {
+                                  return are_zeros ? Buffer::import_zeros(view, options, held)
+                                                   : Buffer::import(view, options, held);
+                                }));
           },
           "devices"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "owner"_a, "name"_a, "are_zeros"_a)
       .def_prop_ro("extents", [](const BufferHandle& self) { return self.buffer.extents(); })
       .def_prop_ro("numpy_type", [](const BufferHandle& self) { return std::string(numpy_kind(self.buffer.type())); })
       .def_prop_ro("name", [](const BufferHandle& self) { return self.buffer.name(); })
-      .def_prop_ro("version", [](const BufferHandle& self) { return self.buffer.version(); })
-      .def_prop_ro("is_frozen", [](const BufferHandle& self) { return self.buffer.is_frozen(); })
+      .def_prop_ro("version",
+                   [](const BufferHandle& self) { return with_buffers([&] { return self.buffer.version(); }); })
+      .def_prop_ro("is_frozen",
+                   [](const BufferHandle& self) { return with_buffers([&] { return self.buffer.is_frozen(); }); })
       .def(
           "open",
           [](BufferHandle& self, const std::string& intent, const std::string& device, const std::string& combine,
@@ -295,7 +333,7 @@ void bind_buffers(nb::module_& module) {
             const Intent how = intent_named(intent);
             const Combine by = combine_named(combine);
             const Device on = device_named(device);
-            auto memory = without_gil([&] {
+            auto memory = waiting_with_buffers([&] {
               ::tranship::Access access;
               access.device = on;
               if (const auto region = region_of(boxes)) access.region = *region;
@@ -313,7 +351,8 @@ void bind_buffers(nb::module_& module) {
       .def(
           "state",
           [](const BufferHandle& self, const std::string& device) {
-            return name_of(self.buffer.state(device_named(device)));
+            const Device on = device_named(device);
+            return with_buffers([&] { return name_of(self.buffer.state(on)); });
           },
           "device"_a)
       .def(
@@ -321,16 +360,23 @@ void bind_buffers(nb::module_& module) {
           [](const BufferHandle& self, const std::string& intent, const std::string& device) {
             ::tranship::Access access;
             access.device = device_named(device);
-            return self.buffer.explain(intent_named(intent), access, python_call_site());
+            const Intent how = intent_named(intent);
+            const CallSite where = python_call_site();
+            return with_buffers([&] { return self.buffer.explain(how, access, where); });
           },
           "intent"_a, "device"_a)
-      .def("freeze", [](BufferHandle& self) { self.buffer.freeze(python_call_site()); })
+      .def("freeze",
+           [](BufferHandle& self) {
+             const CallSite where = python_call_site();
+             with_buffers([&] { self.buffer.freeze(where); });
+           })
       .def("duplicate",
            [](const BufferHandle& self) {
-             return BufferHandle{self.devices, self.buffer.duplicate(python_call_site())};
+             const CallSite where = python_call_site();
+             return BufferHandle(self.devices, with_buffers([&] { return self.buffer.duplicate(where); }));
            })
       .def("duplicate_empty", [](const BufferHandle& self) {
-        return BufferHandle{self.devices, self.buffer.duplicate_empty()};
+        return BufferHandle(self.devices, with_buffers([&] { return self.buffer.duplicate_empty(); }));
       });
 }
 

@@ -63,12 +63,17 @@ class LeaseMemory {
         lease_(std::move(lease)) {
     if (const Event event = lease_.stream().event(); !is_over(event)) finish(event, Deadline::after_seconds(60));
   }
+  /// An open lease is closed as LeaseHandle::end closes it, for it may go with its last reference.
+  ~LeaseMemory();
+  LeaseMemory(const LeaseMemory&) = delete;
+  LeaseMemory& operator=(const LeaseMemory&) = delete;
 
   const ShownMemory& shown() const {
     if (!lease_) throw Error(ErrorCode::invalid_use, "the lease is closed");
     return shown_;
   }
   bool is_open() const { return bool(lease_); }
+  bool is_of_python_device() const;
   Lease& lease() { return lease_; }
 
  private:

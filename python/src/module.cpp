@@ -3,6 +3,7 @@
 
 #include "bindings.hpp"
 #include "interpreter.hpp"
+#include "python_devices.hpp"
 #include "rank_handle.hpp"
 #include "shmem.hpp"
 
@@ -19,6 +20,8 @@ NB_MODULE(_core, module) {
   bind_arrays(module);
   bind_one_sided(module);
   bind_shmem(module);
+  register_python_devices();
+  bind_python_devices(module);
   bind_buffers(module);
   bind_files(module);
   bind_programs(module);

@@ -281,7 +281,7 @@ TEST_P(Everywhere, exchanges_are_finished_in_any_order) {
 
 TEST_P(Everywhere, ghosts_of_arrays_on_devices_are_coherent) {
   run([](World& world) {
-    Devices devices({.fake = {.count = 1, .timing = FakeTiming::eager}});
+    Devices devices({.kinds = {FakeDevices{.count = 1, .timing = FakeTiming::eager}}});
     const auto ring = distribution({24}, grid(world.size()), {block().with_overlap(2, 2, EdgePolicy::toroidal)});
     Array<double> u(world, ring, BufferOptions{.name = "u", .devices = &devices});
     for (int step = 1; step <= 3; ++step) {

@@ -41,5 +41,18 @@ TEST(Device, a_text_that_names_none_is_refused_with_the_column_of_its_first_wron
   }
 }
 
+TEST(Device, a_kind_is_known_once_it_has_been_named) {
+  EXPECT_FALSE(parse_device("drum:3").ok());
+  const DeviceKind drum = device_kind("drum");
+  EXPECT_EQ(device_kind("drum"), drum);
+  EXPECT_EQ(name_of(drum), "drum");
+  EXPECT_EQ(parse_device("drum:3").value(), Device::of(drum, 3));
+  EXPECT_EQ(to_string(Device::of(drum, 3)), "drum:3");
+  EXPECT_EQ(device_kind("fake"), DeviceKind::fake);
+  EXPECT_EQ(Device::of(DeviceKind::host, 3), Device::host());
+  for (const char* wrong : {"", "Drum", "3d", "a:b", "a b", "abcdefghijklmnopqrstuvwxyzabcdefg"})
+    EXPECT_THROW(device_kind(wrong), Error) << wrong;
+}
+
 }  // namespace
 }  // namespace tranship

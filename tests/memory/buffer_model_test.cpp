@@ -37,10 +37,10 @@ class Trial {
  public:
   explicit Trial(const Setting& setting)
       : random_(unsigned(setting.seed)),
-        devices_({.fake = {.count = memory_count - 1,
-                           .timing = setting.timing,
-                           .seed = setting.seed,
-                           .delay_ns = setting.delay_ns}}),
+        devices_({.kinds = {FakeDevices{.count = memory_count - 1,
+                                        .timing = setting.timing,
+                                        .seed = setting.seed,
+                                        .delay_ns = setting.delay_ns}}}),
         oracle_(setting.residency) {
     for (int memory = 0; memory < memory_count; ++memory) streams_.push_back(devices_.make_stream(device_of(memory)));
     buffers_[0].emplace(ElementType::u64, Indices{cell_count},

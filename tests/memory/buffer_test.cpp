@@ -22,7 +22,7 @@ constexpr std::int64_t whole_bytes = n * 8;
 
 class BufferOn : public ::testing::TestWithParam<FakeTiming> {
  protected:
-  Devices devices_{{.fake = {.count = 2, .timing = GetParam()}}};
+  Devices devices_{{.kinds = {FakeDevices{.count = 2, .timing = GetParam()}}}};
   CopyLedger& ledger_ = devices_.ledger();
 
   Buffer buffer(BufferOptions options = {}) {
@@ -602,7 +602,7 @@ TEST_P(BufferOn, wrong_requests_name_both_sides) {
 }
 
 TEST(Buffer, a_copy_between_devices_that_do_not_reach_each_other_goes_through_the_host_once) {
-  Devices devices({.fake = {.count = 2, .reach_each_other = false}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .reach_each_other = false}}});
   Buffer b(ElementType::i32, {1000}, {.devices = &devices});
   {
     Lease lease = b.write({.device = gpu});
@@ -676,7 +676,7 @@ TEST_P(BufferOn, a_full_memory_loses_what_was_prefetched_too) {
 }
 
 TEST(Buffer, what_was_copied_before_a_failure_is_in_the_ledger_and_in_the_budget) {
-  Devices devices({.fake = {.count = 2, .lost_after = {1}}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .lost_after = {1}}}});
   Buffer b(ElementType::f64, {n}, {.checks = Checks::none, .devices = &devices});
   { const Lease lease = b.write({.region = Region::interval(0, 40)}); }
   { const Lease lease = b.write({.device = other_gpu, .region = Region::interval(40, n)}); }
@@ -689,7 +689,7 @@ TEST(Buffer, what_was_copied_before_a_failure_is_in_the_ledger_and_in_the_budget
 }
 
 TEST(Buffer, a_copy_ends_in_the_ledger_when_it_is_over) {
-  Devices devices({.fake = {.count = 1, .timing = FakeTiming::deferred}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = FakeTiming::deferred}}});
   for (const auto& [source, target] : {std::pair(Device::host(), gpu), std::pair(gpu, Device::host())}) {
     Buffer b(ElementType::f64, {n}, {.checks = Checks::none, .devices = &devices});
     { const Lease lease = b.write({.device = source}); }
@@ -702,7 +702,7 @@ TEST(Buffer, a_copy_ends_in_the_ledger_when_it_is_over) {
 }
 
 TEST(Buffer, those_of_one_name_are_told_apart_where_copies_go_back_and_forth) {
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   const BufferOptions options{.name = "u", .checks = Checks::none, .devices = &devices};
   Buffer there(ElementType::f64, {n}, options), back(ElementType::f64, {n}, options);
   for (int turn = 0; turn < 5; ++turn) {
@@ -836,7 +836,7 @@ TEST_P(BufferOn, what_one_memory_abandons_no_other_gives_back) {
 }
 
 TEST(Buffer, threads_work_on_regions_of_their_own) {
-  Devices devices({.fake = {.count = 2, .timing = FakeTiming::threaded}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .timing = FakeTiming::threaded}}});
   constexpr Index each = 64;
   constexpr int thread_count = 4;
   Buffer b(ElementType::i64, {each * thread_count}, {.devices = &devices});
@@ -875,7 +875,7 @@ TEST(Buffer, buffers_that_share_a_copy_note_its_last_use_in_any_order) {
 }
 
 TEST(Buffer, two_devices_with_one_memory_have_one_copy) {
-  Devices devices({.fake = {.count = 2, .memory_of = {-1, 0}}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .memory_of = {-1, 0}}}});
   Buffer b(ElementType::f64, {n}, {.devices = &devices});
   {
     Lease lease = b.write({.device = gpu});

@@ -37,7 +37,7 @@ struct Leases {
 class LeaseCost : public testing::TestWithParam<Leases> {};
 
 TEST_P(LeaseCost, leases_that_copy_nothing_allocate_nothing) {
-  Devices devices({.fake = {.count = 1, .timing = GetParam().timing}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = GetParam().timing}}});
   // Of each kind, on each device, of the whole and of a box.
   const int each = GetParam().count / 16;
   for (const Device device : {Device::host(), Device::fake(0)})
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(timings, LeaseCost,
                                          Leases{FakeTiming::threaded, 16'000}));
 
 TEST(Lease, a_copy_of_one_region_allocates_nothing_once_the_ledger_is_full) {
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   Buffer buffer(ElementType::f64, {40, 50}, {.checks = Checks::none, .devices = &devices});
   const auto refresh = [&] {
     { const Lease lease = buffer.write(); }
@@ -88,7 +88,7 @@ struct Cost {
 /// What it costs to write boxes of two cells along each dimension on a device, one by one in random order, and to read
 /// all of them on the host.
 Cost cost_of_gathering(int dims, Index count, FakeTiming timing) {
-  Devices devices({.fake = {.count = 1, .timing = timing}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = timing}}});
   Buffer buffer(ElementType::i64, Indices::filled(dims, 2 * count), {.checks = Checks::none, .devices = &devices});
   std::vector<Box> boxes;
   for_each_coordinate(Indices::filled(dims, count), [&](const Indices& at) {
@@ -147,7 +147,7 @@ TEST(Lease, gathering_ten_thousand_regions_costs_about_their_number) {
 }
 
 TEST(Lease, keeps_the_buffer_that_its_handles_have_left) {
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   Lease first, second;
   {
     Buffer buffer(ElementType::f64, {100}, {.devices = &devices});

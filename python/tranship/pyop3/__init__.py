@@ -27,6 +27,8 @@ import contextvars
 import enum
 import functools
 import itertools
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
@@ -82,7 +84,23 @@ class BadOrderingException(InvalidUse):
 
 
 class Device(abc.ABC):
-    """Where copies are. A value: equal by kind and number."""
+    """Where copies are. A value: equal by its name, which is a kind and a number.
+
+    A class of a program's own is a kind of device of its own: all that is done with arrays in its memory is done by its
+    methods. Which copies are made, when and why, is tranship's, as for other devices. An access on such a device gives
+    the array that :meth:`allocate` has returned: a view of it where it is a NumPy array, which becomes read-only when the
+    next access needs the buffer, and else the array itself, which must not be used any more by then.
+
+    The methods are called while a buffer is locked: they must use no buffers, and must not keep the arrays of the host
+    that they are given. What they raise reaches the access that has needed them; no value is lost by it. ``MemoryError``
+    of :meth:`allocate` makes copies of other buffers leave the device.
+
+    Attributes
+    ----------
+    name
+        As ``"arena:0"``: lower-case letters, digits and underscores, a colon, a number. Not ``host`` or ``fake``, which
+        tranship has itself.
+    """
 
     name: str
 
@@ -93,6 +111,21 @@ class Device(abc.ABC):
     @abc.abstractmethod
     def zeros_like(self, array: NDArray[Any]) -> NDArray[Any]:
         """Zeros of an array's shape and type in this memory."""
+
+    def allocate(self, size: int, dtype: np.dtype[Any]) -> Any:
+        """A new array of ``size`` elements in this memory, with whatever is in it. It has ``shape`` and ``dtype``, takes
+        slices, and is released when no copy needs it."""
+        return self.zeros_like(np.empty(size, dtype))
+
+    def copy_from_host(self, target: Any, source: NDArray[Any]) -> None:
+        """Writes an array of the host to a slice of an array of this memory, of the same length. Returns when the bytes
+        are there."""
+        target[:] = self.asarray(source)
+
+    def copy_to_host(self, target: NDArray[Any], source: Any) -> None:
+        """Writes a slice of an array of this memory to an array of the host, of the same length. Returns when the bytes
+        are there."""
+        target[:] = np.asarray(source)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and other.name == self.name
@@ -181,6 +214,109 @@ def on_host(f: F) -> F:
 @functools.lru_cache(maxsize=1)
 def _devices() -> Devices:
     return Devices(fake=FakeGPU.count)
+
+
+_own_devices: dict[str, Device] = {}  # of the program, by name
+_own_devices_lock = threading.Lock()
+
+
+def _place(device: Device) -> str:
+    """The name of a device to buffers. One of the program's own is made known to them when it is first used."""
+    name = device.name
+    known = _own_devices.get(name)
+    if known is device or type(device) in (CPU, FakeGPU):
+        return name
+    with _own_devices_lock:
+        known = _own_devices.get(name)
+        if known is None:
+            kind, colon, number = name.partition(":") if isinstance(name, str) else ("", "", "")
+            if not colon or not (number.isascii() and number.isdigit()) or len(number) > 9:
+                raise InvalidUse(f"a device of class {type(device).__name__} is called {name!r}; a name is as 'arena:0'")
+            if kind in ("host", "fake"):
+                raise InvalidUse(
+                    f"a device of class {type(device).__name__} is called '{name}', as one of tranship's own: it needs a "
+                    "name of its own"
+                )
+            _devices()._core.add(kind, int(number), _OwnDevice(device))
+            _own_devices[name] = known = device
+    if type(known) is not type(device):
+        raise InvalidUse(
+            f"device '{name}' of class {type(device).__name__} is another one than that of class {type(known).__name__}"
+        )
+    return name
+
+
+class _OwnDevice:
+    """What tranship calls of a device that a program has written: looks at what comes back."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._arrays: list[weakref.ref[Any]] = []
+
+    def _in_words(self, error: BaseException, call: str) -> None:
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"raised by device '{self._device.name}' in {call}")
+
+    def allocate(self, size: int, kind: str) -> Any:
+        dtype = np.dtype(kind)
+        call = f"allocate({size}, {dtype})"
+        try:
+            array = self._device.allocate(size, dtype)
+        except BaseException as error:
+            self._in_words(error, call)
+            raise
+        shape, got = getattr(array, "shape", None), getattr(array, "dtype", None)
+        said = f"device '{self._device.name}': {call} has returned "
+        if shape is None or got is None:
+            raise InvalidUse(f"{said}a {type(array).__name__}, which has no shape and dtype")
+        try:
+            is_of_type = np.dtype(got) == dtype
+        except TypeError:
+            is_of_type = str(got).rpartition(".")[2] == dtype.name
+        if tuple(shape) != (size,) or not is_of_type:
+            raise InvalidUse(f"{said}{got}{list(shape)}, not {dtype}[{size}]")
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            raise InvalidUse(f"{said}an array that is read-only")
+        alive = [other for other in (one() for one in self._arrays) if other is not None]
+        for other in alive:
+            if other is array or (
+                isinstance(array, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(other, array)
+            ):
+                raise InvalidUse(f"{said}memory of an array that it has returned before, and that is in use")
+        try:
+            self._arrays = [weakref.ref(one) for one in [*alive, array]]
+        except TypeError:  # what cannot be referred to so is not compared
+            pass
+        return array
+
+    def copy_in(self, array: Any, cells: slice, host: NDArray[Any]) -> None:
+        try:
+            self._device.copy_from_host(array[cells], host)
+        except BaseException as error:
+            self._in_words(error, f"copy_from_host of {host.dtype}[{host.size}]")
+            raise
+
+    def copy_out(self, array: Any, cells: slice, host: NDArray[Any]) -> None:
+        try:
+            self._device.copy_to_host(host, array[cells])
+        except BaseException as error:
+            self._in_words(error, f"copy_to_host of {host.dtype}[{host.size}]")
+            raise
+
+    def show(self, array: Any, start: int, extents: Sequence[int], strides: Sequence[int], is_read_only: bool) -> Any:
+        """The array of a lease."""
+        (size,), (step,) = extents, strides
+        step = step if size > 1 else 1
+        if isinstance(array, np.ndarray) or step != 1:
+            end = start + size * step
+            array = array[start : (None if end < 0 else end) : step]
+        return _read_only(array) if is_read_only else array
+
+
+def _read_only(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        array.flags.writeable = False
+    return array
 
 
 # Intents.
@@ -445,7 +581,7 @@ class ArrayBuffer:
         latest = self._version
         counters = dict(self._counters)
         for device in counters:
-            if self._buffer.state(device.name) == "valid":
+            if self._buffer.state(_place(device)) == "valid":
                 counters[device] = latest
         for device, intent, _ in self._leases:
             if intent is not READ:  # it will be committed with what is written until then
@@ -532,9 +668,7 @@ class ArrayBuffer:
             if intent is not READ and device == current_device():
                 if loop in (INC, MIN, MAX):
                     raise InvalidUse(f"buffer '{self.name}' has no values in a block that combines by {loop.name}")
-                view = lease.array[:]
-                view.flags.writeable = False
-                return view
+                return _read_only(lease.array[:])
         return None
 
     def _prepare(self, intent: Intent) -> None:
@@ -549,8 +683,9 @@ class ArrayBuffer:
         if self.sf is not None:
             self._release()
             device = current_device()
+            place = _place(device)
             self._counters.setdefault(device, -1)
-            with self._buffer.write(device.name, self.sf.ileaf) as array:
+            with self._buffer.write(place, self.sf.ileaf) as array:
                 array[self.sf.ileaf] = _identity(intent, self.dtype)
             self._pending = intent
 
@@ -617,13 +752,14 @@ class ArrayBuffer:
     def _hand_out(self, intent: Intent) -> NDArray[Any]:
         self._check_in_flight()
         device = current_device()
+        place = _place(device)
         if intent is READ and all(held is READ for _, held, _ in self._leases):
             for held_device, _, lease in self._leases:
                 if held_device == device:
                     return lease.array
         else:
             self._release()
-        lease = self._buffer.open(intent.value, device.name)
+        lease = self._buffer.open(intent.value, place)
         self._leases.append((device, intent, lease))
         self._counters[device] = self._version
         return lease.array

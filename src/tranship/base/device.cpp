@@ -1,23 +1,44 @@
 #include "tranship/base/device.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <charconv>
+#include <mutex>
+#include <optional>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 
 namespace tranship {
 namespace {
 
-const char* word_of(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::host:
-      return "host";
-    case DeviceKind::fake:
-      return "fake";
-    case DeviceKind::cuda:
-      return "cuda";
+constexpr std::size_t kinds_max = 64;
+constexpr std::size_t name_bytes_max = 32;
+
+/// Names are added and never removed, so that readers need no lock.
+struct Kinds {
+  std::array<std::string, kinds_max> names{"host", "fake", "cuda"};
+  std::atomic<std::size_t> count = 3;
+  std::mutex mutex;  // of those who add
+
+  std::optional<DeviceKind> find(std::string_view name) const {
+    const auto end = names.begin() + std::ptrdiff_t(count.load(std::memory_order_acquire));
+    const auto at = std::find(names.begin(), end, name);
+    if (at == end) return std::nullopt;
+    return DeviceKind(at - names.begin());
   }
-  return "?";
+};
+Kinds& kinds() {
+  static auto& all = *new Kinds;
+  return all;
+}
+
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !text.empty() && text.size() <= name_bytes_max && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
 }
 
 Error wrong_at(std::string_view text, std::size_t at) {
@@ -45,20 +66,46 @@ Result<int> parse_ordinal(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+DeviceKind device_kind(std::string_view name) {
+  Kinds& all = kinds();
+  if (const std::optional<DeviceKind> known = all.find(name)) return *known;
+  if (!is_name(name))
+    throw_error(ErrorCode::invalid_use,
+                "'{}' cannot name a kind of device: it needs a lower-case letter, then more of them, digits and "
+                "underscores, at most {}",
+                printable(name), name_bytes_max);
+  const std::lock_guard lock(all.mutex);
+  if (const std::optional<DeviceKind> known = all.find(name)) return *known;
+  const std::size_t number = all.count.load(std::memory_order_relaxed);
+  if (number == kinds_max)
+    throw_error(ErrorCode::invalid_use, "no kind of device can be called {}: there are {} already", name, kinds_max);
+  all.names[number] = name;
+  all.count.store(number + 1, std::memory_order_release);
+  return DeviceKind(number);
+}
+
+std::string_view name_of(DeviceKind kind) {
+  const Kinds& all = kinds();
+  if (std::size_t(kind) >= all.count.load(std::memory_order_acquire)) return "?";
+  return all.names[std::size_t(kind)];
+}
+
 std::string to_string(Device device) {
-  if (device.is_host()) return word_of(device.kind());
-  return fmt::format("{}:{}", word_of(device.kind()), device.ordinal());
+  if (device.is_host()) return std::string(name_of(device.kind()));
+  return fmt::format("{}:{}", name_of(device.kind()), device.ordinal());
 }
 
 Result<Device> parse_device(std::string_view text) {
   if (text == "host") return Device::host();
   std::size_t right = common_length(text, "host");
-  for (const DeviceKind kind : {DeviceKind::fake, DeviceKind::cuda}) {
-    const std::string head = fmt::format("{}:", word_of(kind));
+  const std::size_t known = kinds().count.load(std::memory_order_acquire);
+  for (std::size_t number = 1; number < known; ++number) {
+    const auto kind = DeviceKind(number);
+    const std::string head = fmt::format("{}:", name_of(kind));
     if (text.starts_with(head)) {
       const Result<int> ordinal = parse_ordinal(text, head.size());
       if (!ordinal) return ordinal.error();
-      return kind == DeviceKind::fake ? Device::fake(ordinal.value()) : Device::cuda(ordinal.value());
+      return Device::of(kind, ordinal.value());
     }
     right = std::max(right, common_length(text, head));
   }

@@ -173,6 +173,7 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
   auto storage = std::make_shared<detail::Storage>();
   storage->data = view.data;
   storage->owner = std::move(owner);
+  storage->is_foreign = true;
   state.copies[id] = std::move(storage);
   state.version = version;
   state.cells.update(state.whole, [&](const Box&, detail::CellState& cell) {
@@ -250,7 +251,7 @@ CopyState Buffer::state(Device device, const Region& region) const {
   const MemoryId memory = state_->devices.memory_of(device);
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->copies[memory]) return CopyState::unallocated;
+    if (!state_->has_copy(memory)) return CopyState::unallocated;
   }
   const Region good = valid(device) & region;
   return good == region ? CopyState::valid : good.empty() ? CopyState::stale : CopyState::partly_valid;

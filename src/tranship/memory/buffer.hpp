@@ -20,6 +20,7 @@
 #include <tranship/base/combine.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
 #include <tranship/memory/intent.hpp>
 #include <tranship/memory/region.hpp>
 

@@ -462,7 +462,7 @@ enum class Sequences {
 
 /// Tries sequences up to a length, of the longest one of `of`. Returns the states that they lead to.
 States explore(const Layout& layout, Index length, Sequences which, Index of = 1) {
-  Devices devices({.fake = {.count = 2}});
+  Devices devices({.kinds = {FakeDevices{.count = 2}}});
   const StoredCells stored(layout.distribution);
   States seen;
   launch_on_one_core(layout.ranks, [&](World& world) {
@@ -537,7 +537,7 @@ std::string random_fault(On on, const Layout& layout, Devices& devices, Random& 
 
 TEST(CoherenceModel, RandomSequences) {
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::threaded}) {
-    Devices devices({.fake = {.count = 2, .timing = timing}});
+    Devices devices({.kinds = {FakeDevices{.count = 2, .timing = timing}}});
     for (const Layout& layout : layouts())
       EXPECT_EQ(first_fault(timing == FakeTiming::eager ? 0.01 : 0.002,
                             [&](std::uint64_t seed) {
@@ -650,7 +650,7 @@ std::string redistribution_fault(Random& random, Devices& devices) {
 }
 
 TEST(StaggeredModel, GhostsHoldWhatOwnersHoldAfterRedistributions) {
-  Devices devices({.fake = {.count = 1}});
+  Devices devices({.kinds = {FakeDevices{.count = 1}}});
   EXPECT_EQ(first_fault(0.1,
                         [&](std::uint64_t seed) {
                           Random random(seed);
@@ -667,7 +667,7 @@ INSTANTIATE_TEST_SUITE_P(On, StaggeredModelOn,
 TEST_P(StaggeredModelOn, RandomLayoutsAndRegions) {
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::threaded}) {
     if (are_processes(GetParam()) && timing == FakeTiming::threaded) continue;  // threads do not survive a fork
-    Devices devices({.fake = {.count = 2, .timing = timing}});
+    Devices devices({.kinds = {FakeDevices{.count = 2, .timing = timing}}});
     const double share = (timing == FakeTiming::eager ? 0.05 : 0.01) * (are_apart(GetParam()) ? 0.1 : 1);
     EXPECT_EQ(first_fault(share,
                           [&](std::uint64_t seed) {

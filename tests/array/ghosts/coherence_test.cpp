@@ -62,7 +62,7 @@ void write(const Layout& array, Device device, const Value& value, Cells which =
 
 class CoherenceOn : public ::testing::TestWithParam<FakeTiming> {
  protected:
-  Devices devices_{{.fake = {.count = 2, .timing = GetParam()}}};
+  Devices devices_{{.kinds = {FakeDevices{.count = 2, .timing = GetParam()}}}};
   Layout array(World& world, const Distribution& distribution, const char* name = "u") {
     return {world, distribution, BufferOptions{.name = name, .devices = &devices_}};
   }

@@ -13,6 +13,7 @@
 #include <tranship/face/ndsl/halo_message.hpp>
 #include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
 #include "support/error_of.hpp"
@@ -331,7 +332,7 @@ TEST(NdslTransformer, ThousandsOfQuantitiesAreOneMessage) {
 
 TEST(NdslTransformer, WorkOfADeviceIsDoneWhenItIsWaitedFor) {
   for (const FakeTiming timing : {FakeTiming::deferred, FakeTiming::threaded}) {
-    Devices devices({.fake = {.count = 1, .timing = timing}});
+    Devices devices({.kinds = {FakeDevices{.count = 1, .timing = timing}}});
     const Device device = Device::fake(0);
     Driver& driver = devices.driver(devices.memory_of(device));
     auto* memory = static_cast<double*>(driver.allocate(small_cells * sizeof(double)));

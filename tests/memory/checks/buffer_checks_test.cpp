@@ -32,7 +32,7 @@ bool has(const std::string& text, const std::string& part) {
 
 class BufferChecks : public ::testing::TestWithParam<FakeTiming> {
  protected:
-  Devices devices_{{.fake = {.count = 2, .timing = GetParam()}}};
+  Devices devices_{{.kinds = {FakeDevices{.count = 2, .timing = GetParam()}}}};
 
   Buffer buffer(Checks checks, ElementType type = ElementType::f64) {
     return {type, {n}, {.name = "u", .checks = checks, .devices = &devices_}};
@@ -211,7 +211,7 @@ TEST(KeptPointers, are_found_whatever_happens_in_between) {
     std::minstd_rand random(unsigned(seed + 1));
     const auto below = [&](int bound) { return int(random() % unsigned(bound)); };
     const Checks checks = seed % 2 == 0 ? Checks::checksums : Checks::none;
-    Devices devices({.fake = {.count = memories - 1}});
+    Devices devices({.kinds = {FakeDevices{.count = memories - 1}}});
     Buffer b(ElementType::f64, {cells}, {.name = "u", .checks = checks, .devices = &devices});
     struct Open {
       Lease lease;

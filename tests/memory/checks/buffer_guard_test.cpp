@@ -30,7 +30,7 @@ constexpr Index n = 64;
 
 /// What each test's child does anew: a fork would have none of the threads of devices made before.
 struct Scene {
-  explicit Scene(FakeTiming timing) : devices({.fake = {.count = 2, .timing = timing}}) {}
+  explicit Scene(FakeTiming timing) : devices({.kinds = {FakeDevices{.count = 2, .timing = timing}}}) {}
 
   void write(Device device, double value, CallSite where, Region region = Region::interval(0, n)) {
     Lease lease = u.write({.device = device, .region = region}, where);
@@ -261,7 +261,7 @@ TEST_P(BufferGuard, what_leases_allow_is_not_disturbed) {
 }
 
 TEST_P(BufferGuard, memory_that_was_guarded_can_be_used_again) {
-  Devices devices({.fake = {.count = 1, .timing = GetParam()}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = GetParam()}}});
   const BufferOptions guarded{.checks = Checks::guard, .devices = &devices};
   for (int round = 0; round < 3; ++round) {
     {
@@ -275,7 +275,7 @@ TEST_P(BufferGuard, memory_that_was_guarded_can_be_used_again) {
 }
 
 TEST_P(BufferGuard, foreign_memory_is_left_as_it_is) {
-  Devices devices({.fake = {.count = 1, .timing = GetParam()}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = GetParam()}}});
   std::vector<double> mine(n, 1.0);
   Buffer b = Buffer::import({.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
                             {.checks = Checks::guard, .devices = &devices});

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Timing, DeviceLoss,
                          });
 
 TEST_P(DeviceLoss, half_of_a_copy_arrives_and_everything_after_it_fails_at_once) {
-  Devices devices({.fake = {.count = 2, .timing = GetParam(), .lost_after = {2}}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .timing = GetParam(), .lost_after = {2}}}});
   Stream& stream = devices.stream(gpu);
   std::vector<unsigned char> source(100, 7), target(100, 0);
   const CopyBlock block{.dims = 1, .extents = {100}, .source_strides = {1}, .target_strides = {1}};
@@ -80,7 +80,7 @@ TEST_P(DeviceLoss, half_of_a_copy_arrives_and_everything_after_it_fails_at_once)
 
 TEST_P(DeviceLoss, who_waits_for_lost_work_is_lost_and_nobody_else) {
   if (GetParam() == FakeTiming::eager) GTEST_SKIP() << "nothing is left to wait for";
-  Devices devices({.fake = {.count = 3, .timing = GetParam(), .lost_after = {0}}});
+  Devices devices({.kinds = {FakeDevices{.count = 3, .timing = GetParam(), .lost_after = {0}}}});
   Stream &first = devices.stream(gpu), &second = devices.stream(other_gpu), &third = devices.stream(Device::fake(2));
   bool has_run = false;
   run_on(second, [] {});
@@ -109,7 +109,8 @@ TEST_P(DeviceLoss, who_waits_for_lost_work_is_lost_and_nobody_else) {
 }
 
 TEST_P(DeviceLoss, memory_that_lost_work_uses_is_given_back_without_waiting) {
-  Devices devices({.fake = {.count = 2, .timing = GetParam(), .lost_after = {0}}, .wait_timeout_ns = INT64_MAX});
+  Devices devices(
+      {.kinds = {FakeDevices{.count = 2, .timing = GetParam(), .lost_after = {0}}}, .wait_timeout_ns = INT64_MAX});
   Pool& pool = devices.pool(devices.memory_of(gpu));
   const PoolBlock block = pool.allocate(1000);
   Stream& stream = devices.stream(gpu);
@@ -134,7 +135,7 @@ using Values = std::vector<double>;
 class Scene {
  public:
   Scene(FakeTiming timing, std::vector<std::int64_t> lost_after, Checks checks)
-      : devices_({.fake = {.count = 2, .timing = timing, .lost_after = std::move(lost_after)}}),
+      : devices_({.kinds = {FakeDevices{.count = 2, .timing = timing, .lost_after = std::move(lost_after)}}}),
         u_(ElementType::f64, {n}, {.name = "u", .checks = checks, .devices = &devices_}) {}
 
   void write(Device device, Index lower, Index upper, double value) {
@@ -279,7 +280,7 @@ TEST_P(DeviceLoss, all_short_sequences_are_right_or_errors) {
 }
 
 TEST_P(DeviceLoss, a_lost_value_is_named_with_its_device_and_its_writer) {
-  Devices devices({.fake = {.count = 2, .timing = GetParam(), .lost_after = {1}}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .timing = GetParam(), .lost_after = {1}}}});
   Buffer u(ElementType::f64, {n}, {.name = "u", .checks = Checks::none, .devices = &devices});
   {
     Lease lease = u.write({}, CallSite{"model.cpp", 1});
@@ -301,7 +302,7 @@ TEST_P(DeviceLoss, a_lost_value_is_named_with_its_device_and_its_writer) {
 
 TEST_P(DeviceLoss, a_lease_that_cannot_be_opened_leaves_all_as_it_was) {
   if (GetParam() != FakeTiming::deferred) GTEST_SKIP() << "there may be nothing to wait for";
-  Devices devices({.fake = {.count = 2, .timing = GetParam(), .lost_after = {-1, 0}}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .timing = GetParam(), .lost_after = {-1, 0}}}});
   Buffer u(ElementType::f64, {n}, {.checks = Checks::none, .devices = &devices});
   std::fill_n(u.write().data<double>(), n, 3.0);
   const auto stream = devices.make_stream(gpu);
@@ -323,7 +324,7 @@ TEST_P(DeviceLoss, a_lease_that_cannot_be_opened_leaves_all_as_it_was) {
 
 TEST_P(DeviceLoss, leases_that_are_open_there_can_be_closed) {
   for (const Checks checks : {Checks::none, Checks::guard}) {
-    Devices devices({.fake = {.count = 2, .timing = GetParam(), .lost_after = {20}}});
+    Devices devices({.kinds = {FakeDevices{.count = 2, .timing = GetParam(), .lost_after = {20}}}});
     const BufferOptions options{.checks = checks, .devices = &devices};
     Buffer a(ElementType::f64, {n}, options), b(ElementType::f64, {n}, options), c(ElementType::f64, {n}, options);
     std::fill_n(c.write().data<double>(), n, 3.0);

@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <tranship/memory/buffer.hpp>
 #include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
+#include <tranship/memory/device/host_device.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
@@ -36,7 +41,7 @@ TEST(Devices, without_options_there_is_the_host_alone) {
 
 TEST(Devices, every_device_has_a_memory_and_streams_by_its_name) {
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::deferred, FakeTiming::threaded}) {
-    Devices devices({.fake = {.count = 2, .timing = timing}});
+    Devices devices({.kinds = {FakeDevices{.count = 2, .timing = timing}}});
     ASSERT_EQ(devices.memory_count(), 3);
     for (const Device device : devices.list()) {
       const MemoryId memory = devices.memory_of(device);
@@ -49,13 +54,15 @@ TEST(Devices, every_device_has_a_memory_and_streams_by_its_name) {
       EXPECT_EQ(devices.make_stream(device)->device(), device);
       EXPECT_TRUE(devices.driver(memory).reaches(Device::host()));
     }
-    EXPECT_TRUE(devices.pinned_pool().driver().is_host_memory());
-    EXPECT_NE(&devices.pinned_pool(), &devices.pool(0));
+    for (MemoryId memory = 0; memory < devices.memory_count(); ++memory) {
+      EXPECT_TRUE(devices.pinned_pool(memory).driver().is_host_memory());
+      EXPECT_NE(&devices.pinned_pool(memory), &devices.pool(0));
+    }
   }
 }
 
 TEST(Devices, devices_that_share_a_memory_are_called_by_the_first) {
-  Devices devices({.fake = {.count = 5, .reach_each_other = false, .memory_of = {-1, 0, -1, 1}}});
+  Devices devices({.kinds = {FakeDevices{.count = 5, .reach_each_other = false, .memory_of = {-1, 0, -1, 1}}}});
   EXPECT_EQ(devices.memory_count(), 4);
   EXPECT_EQ(devices.list().size(), 6U);
   const MemoryId first = devices.memory_of(Device::fake(0));
@@ -75,7 +82,7 @@ TEST(Devices, devices_that_share_a_memory_are_called_by_the_first) {
 }
 
 TEST(Devices, a_device_that_is_not_there_is_refused_with_those_that_are) {
-  Devices devices({.fake = {.count = 2}});
+  Devices devices({.kinds = {FakeDevices{.count = 2}}});
   for (const auto& f :
        {+[](Devices& d) { d.memory_of(Device::fake(2)); }, +[](Devices& d) { d.stream(Device::fake(2)); },
         +[](Devices& d) { d.make_stream(Device::fake(2)); }}) {
@@ -88,7 +95,7 @@ TEST(Devices, a_device_that_is_not_there_is_refused_with_those_that_are) {
 
 TEST(Devices, options_that_contradict_each_other_are_refused) {
   const auto fault = [](const FakeDevices& fake) {
-    return fault_of([&] { Devices devices({.fake = fake}); }, ErrorCode::invalid_use);
+    return fault_of([&] { Devices devices({.kinds = {fake}}); }, ErrorCode::invalid_use);
   };
   EXPECT_TRUE(contains(fault({.count = -1}), "-1"));
   EXPECT_TRUE(contains(fault({.count = 2, .memory_of = {-1, 1}}), "fake:1"));
@@ -100,7 +107,7 @@ TEST(Devices, options_that_contradict_each_other_are_refused) {
 }
 
 TEST(Devices, a_fake_memory_has_its_capacity_whoever_of_its_devices_is_named) {
-  Devices devices({.fake = {.count = 3, .capacity_bytes = 4096, .memory_of = {-1, 0}}});
+  Devices devices({.kinds = {FakeDevices{.count = 3, .capacity_bytes = 4096, .memory_of = {-1, 0}}}});
   Driver& shared = devices.driver(devices.memory_of(Device::fake(1)));
   Driver& other = devices.driver(devices.memory_of(Device::fake(2)));
   void* most = shared.allocate(4000);
@@ -133,7 +140,7 @@ TEST(Devices, work_that_nobody_waited_for_is_done_when_they_are_destroyed) {
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::deferred, FakeTiming::threaded}) {
     int runs = 0;
     {
-      Devices devices({.fake = {.count = 2, .timing = timing}});
+      Devices devices({.kinds = {FakeDevices{.count = 2, .timing = timing}}});
       Stream& first = devices.stream(Device::fake(0));
       Stream& copies = devices.copy_stream(devices.memory_of(Device::fake(1)));
       // The streams wait for each other, so neither can be destroyed first.
@@ -152,12 +159,149 @@ TEST(Devices, those_of_the_process_are_as_many_as_the_environment_says) {
   for (const char* text : {"two", "-1", "2x", "1000", " 1"}) {
     ASSERT_EQ(setenv("TRANSHIP_FAKE_DEVICES", text, 1), 0);
     const std::string fault = fault_of([] { Devices::standard(); }, ErrorCode::bad_text);
-    EXPECT_TRUE(contains(fault, text) && contains(fault, "0 to 64")) << fault;
+    EXPECT_TRUE(contains(fault, text) && contains(fault, "0 to 63")) << fault;
   }
   ASSERT_EQ(setenv("TRANSHIP_FAKE_DEVICES", "2", 1), 0);
   EXPECT_EQ(Devices::standard().memory_count(), 3);
   EXPECT_EQ(&Devices::standard(), &Devices::standard());
   unsetenv("TRANSHIP_FAKE_DEVICES");
+}
+
+/// Devices of a kind of the tests' own, which are as the host is.
+struct TwinDevices {
+  static constexpr std::string_view kind = "twin";
+  int count = 1;
+};
+
+class TwinSet final : public DeviceSet {
+ public:
+  explicit TwinSet(int count) : count_(count) {}
+  int count() const noexcept override { return count_; }
+  Device device(int ordinal) const noexcept override { return Device::of(device_kind("twin"), ordinal); }
+  std::unique_ptr<Driver> make_driver(int ordinal) override {
+    struct TwinDriver final : Driver {
+      explicit TwinDriver(Device d) : name(d) {}
+      Device device() const noexcept override { return name; }
+      void* allocate(std::size_t size_bytes) override { return allocate_on_host(size_bytes); }
+      void deallocate(void* memory, std::size_t) noexcept override { free_on_host(memory); }
+      std::unique_ptr<Stream> make_stream() override { return std::make_unique<EagerStream>(name, 0); }
+      bool reaches(Device other) const noexcept override { return other.is_host(); }
+      bool is_host_memory() const noexcept override { return false; }
+      Device name;
+    };
+    return std::make_unique<TwinDriver>(device(ordinal));
+  }
+
+ private:
+  int count_;
+};
+
+constexpr DeviceFamily twin_devices{
+    .kind = TwinDevices::kind,
+    .make = [](const std::any& kind_options, const DeviceSetOptions&) -> std::unique_ptr<DeviceSet> {
+      return std::make_unique<TwinSet>(std::any_cast<const TwinDevices&>(kind_options).count);
+    },
+    .standard = []() -> std::optional<DevicesOfKind> { return {}; },
+};
+const bool twins_are_registered = (register_devices(twin_devices), true);
+
+TEST(Devices, a_kind_is_known_by_the_name_under_which_it_is_registered) {
+  ASSERT_TRUE(twins_are_registered);
+  Devices devices({.kinds = {TwinDevices{.count = 2}, FakeDevices{.count = 1}}});
+  const Device twin = parse_device("twin:1").value();
+  EXPECT_EQ(devices.list(), (std::vector{Device::host(), Device::of(twin.kind(), 0), twin, Device::fake(0)}));
+  EXPECT_EQ(devices.kind_of(0), "host");
+  EXPECT_EQ(devices.kind_of(devices.memory_of(twin)), "twin");
+  EXPECT_EQ(devices.kind_of(devices.memory_of(Device::fake(0))), "fake");
+  Buffer x(ElementType::f64, {4}, {.name = "x", .devices = &devices});
+  {
+    Lease lease = x.write({.device = twin});
+    std::fill_n(lease.data<double>(), 4, 7.0);
+  }
+  EXPECT_EQ(x.read({.device = Device::fake(0)}).data<const double>()[3], 7.0);
+  EXPECT_EQ(to_string(devices.ledger().records().back().source), "twin:1");
+}
+
+struct Cards {
+  static constexpr std::string_view kind = "card";
+};
+
+TEST(Devices, a_kind_that_is_registered_twice_or_lacks_a_function_or_is_not_there_is_refused_by_name) {
+  const auto again = fault_of([] { register_devices(twin_devices); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(again, "'twin'") && contains(again, "already")) << again;
+  const auto cannot_make =
+      fault_of([] { register_devices({.kind = "odd", .standard = twin_devices.standard}); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(cannot_make, "'odd'") && contains(cannot_make, "makes")) << cannot_make;
+  const auto cannot_find =
+      fault_of([] { register_devices({.kind = "odd", .make = twin_devices.make}); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(cannot_find, "'odd'") && contains(cannot_find, "finds")) << cannot_find;
+  const auto missing = fault_of([] { Devices devices({.kinds = {Cards{}}}); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(missing, "'card'") && contains(missing, "fake, twin")) << missing;
+}
+
+TEST(Devices, what_is_added_later_serves_buffers_that_were_made_before) {
+  Devices devices;
+  Buffer x(ElementType::i32, {8}, {.name = "x", .devices = &devices});
+  std::fill_n(x.write().data<int>(), 8, 5);
+  Buffer y = x.duplicate();
+  devices.add(FakeDevices{.count = 1});
+  EXPECT_EQ(x.state(Device::fake(0)), CopyState::unallocated);
+  x.drop(Device::fake(0));
+  x.evict(Device::fake(0));
+  EXPECT_TRUE(x.valid(Device::fake(0)).empty());
+  x.read_write({.device = Device::fake(0)}).data<int>()[0] = 6;
+  EXPECT_EQ(x.read().data<const int>()[0], 6);
+  EXPECT_EQ(y.read({.device = Device::fake(0)}).data<const int>()[0], 5);
+
+  const auto again = fault_of([&] { devices.add(FakeDevices{.count = 2}); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(again, "fake:0")) << again;
+  EXPECT_EQ(devices.list().size(), 2U);
+  const auto many = fault_of([&] { devices.add(TwinDevices{.count = 63}); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(many, "65") && contains(many, "64")) << many;
+  EXPECT_EQ(devices.list().size(), 2U);
+  devices.add(TwinDevices{.count = 62});
+  EXPECT_EQ(devices.memory_count(), 64);
+}
+
+TEST(Devices, a_copy_makes_room_among_buffers_that_know_less_memories) {
+  Devices devices;
+  Buffer x(ElementType::i8, {4096}, {.devices = &devices}), old(ElementType::i8, {4096}, {.devices = &devices});
+  devices.add(FakeDevices{.count = 1, .capacity_bytes = 4096});
+  Buffer y(ElementType::i8, {4096}, {.devices = &devices});
+  y.read({.device = Device::fake(0)}).close();
+  x.read({.device = Device::fake(0)}).close();
+  EXPECT_EQ(y.state(Device::fake(0)), CopyState::unallocated);
+}
+
+TEST(Devices, copies_through_the_host_use_memory_that_the_driver_pins) {
+  Devices devices({.kinds = {FakeDevices{.count = 2, .reach_each_other = false}}});
+  Buffer x(ElementType::i32, {64}, {.devices = &devices});
+  std::fill_n(x.write({.device = Device::fake(1)}).data<int>(), 64, 3);
+  EXPECT_EQ(x.read({.device = Device::fake(0)}).data<const int>()[63], 3);
+  EXPECT_GE(devices.driver(devices.memory_of(Device::fake(1))).counts().pinned_bytes, 256);
+  EXPECT_EQ(devices.driver(devices.memory_of(Device::fake(0))).counts().pinned_bytes, 0);
+}
+
+TEST(Devices, foreign_memory_is_registered_with_a_device_once_and_for_as_long_as_the_buffer_has_it) {
+  Devices devices({.kinds = {FakeDevices{.count = 2}}});
+  const auto registered = [&](int ordinal) {
+    return devices.driver(devices.memory_of(Device::fake(ordinal))).counts().registered_bytes;
+  };
+  std::vector<int> mine(64, 4);
+  {
+    Buffer x = Buffer::import({.data = mine.data() + 63, .type = ElementType::i32, .extents = {32}, .strides = {-2}},
+                              {.devices = &devices});
+    EXPECT_EQ(registered(0), 0);
+    EXPECT_EQ(x.read({.device = Device::fake(0)}).data<const int>()[0], 4);
+    EXPECT_EQ(registered(0), 63 * 4);
+    x.write().close();
+    Buffer y = x.duplicate();
+    x.read({.device = Device::fake(0)}).close();
+    y.read({.device = Device::fake(0)}).close();
+    EXPECT_EQ(registered(0), 63 * 4);
+    EXPECT_EQ(registered(1), 0);
+  }
+  EXPECT_EQ(registered(0), 0);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <tranship/memory/combination.hpp>
 #include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
@@ -41,7 +42,7 @@ class StreamContract : public testing::TestWithParam<Case> {
  protected:
   std::unique_ptr<Stream> make() { return devices.make_stream(GetParam().device); }
   bool is_eager() const { return GetParam().device.is_host() || GetParam().fake.timing == FakeTiming::eager; }
-  Devices devices{{.fake = GetParam().fake}};
+  Devices devices{{.kinds = {GetParam().fake}}};
 };
 
 const Case cases[] = {
@@ -120,6 +121,34 @@ TEST_P(StreamContract, work_that_is_not_over_is_told_from_work_that_is) {
   finish(after, soon());
   EXPECT_TRUE(is_over(after));
   EXPECT_EQ(runs, 2);
+}
+
+TEST_P(StreamContract, a_list_of_copies_is_one_piece_of_work_where_the_device_can_do_that) {
+  auto stream = make();
+  Driver& driver = devices.driver(devices.memory_of(GetParam().device));
+  int from[6] = {1, 2, 3, 4, 5, 6}, to[6] = {};
+  std::vector<StreamCopy> copies;
+  for (int i = 0; i < 3; ++i)
+    copies.push_back({.block = row_of(2, 4), .width = 4, .source = from + 2 * i, .target = to + 2 * (2 - i)});
+  const std::int64_t before = driver.counts().launches;
+  stream->copy_list(copies);
+  copies.clear();
+  stream->copy_list(copies);
+  finish(stream->event(), soon());
+  EXPECT_EQ(std::vector(to, to + 6), (std::vector{5, 6, 3, 4, 1, 2}));
+  EXPECT_EQ(driver.counts().launches - before, GetParam().device.is_host() ? 0 : 1);
+  const StreamCopy wrong{.block = row_of(1, 3), .width = 3, .source = from, .target = to};
+  EXPECT_THROW(stream->copy_list({&wrong, 1}), Error);
+}
+
+TEST_P(StreamContract, a_stream_hands_out_the_name_that_its_device_has_for_it) {
+  auto one = make(), other = make();
+  if (GetParam().device.is_host()) {
+    EXPECT_EQ(one->native_handle(), nullptr);
+    return;
+  }
+  EXPECT_NE(one->native_handle(), nullptr);
+  EXPECT_NE(one->native_handle(), other->native_handle());
 }
 
 TEST_P(StreamContract, a_deadline_that_passes_first_throws_both_numbers) {
@@ -351,7 +380,7 @@ std::string fault_of_random_work(const Case& made, std::uint64_t seed) {
   constexpr int stream_count = 4, piece_count = 60;
   std::atomic<bool> has_run[piece_count] = {};
   std::atomic<int> early = -1;
-  Devices devices({.fake = fake});
+  Devices devices({.kinds = {fake}});
   std::vector<std::unique_ptr<Stream>> streams;
   std::vector<std::vector<int>> before(stream_count);  // pieces that the next one of each stream comes after
   struct Point {
@@ -405,8 +434,8 @@ TEST_P(StreamContract, random_work_keeps_its_order) {
 }
 
 TEST(EagerStream, a_wait_for_what_is_not_over_finishes_it_or_times_out) {
-  Devices late({.fake = {.count = 1, .timing = FakeTiming::deferred}});
-  Devices eager({.fake = {.count = 1}, .wait_timeout_ns = 0});
+  Devices late({.kinds = {FakeDevices{.count = 1, .timing = FakeTiming::deferred}}});
+  Devices eager({.kinds = {FakeDevices{.count = 1}}, .wait_timeout_ns = 0});
   Devices patient;
   Stream& source = late.stream(Device::fake(0));
   int runs = 0;
@@ -420,7 +449,7 @@ TEST(EagerStream, a_wait_for_what_is_not_over_finishes_it_or_times_out) {
 }
 
 TEST(DeferredStream, nothing_runs_before_somebody_waits) {
-  Devices devices({.fake = {.count = 1, .timing = FakeTiming::deferred}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = FakeTiming::deferred}}});
   Stream& stream = devices.stream(Device::fake(0));
   auto other = devices.make_stream(Device::fake(0));
   int runs = 0;
@@ -439,7 +468,7 @@ TEST(DeferredStream, nothing_runs_before_somebody_waits) {
 
 TEST(DeferredStream, a_finish_runs_what_the_point_needs_and_nothing_else) {
   std::string log;  // until the devices have ended, which run what is left
-  Devices devices({.fake = {.count = 2, .timing = FakeTiming::deferred}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .timing = FakeTiming::deferred}}});
   Stream& a = devices.stream(Device::fake(0));
   Stream& b = devices.stream(Device::fake(1));
   Stream& c = devices.copy_stream(devices.memory_of(Device::fake(0)));
@@ -463,7 +492,7 @@ TEST(DeferredStream, a_finish_runs_what_the_point_needs_and_nothing_else) {
 }
 
 TEST(DeferredStream, long_chains_of_waits_are_followed) {
-  Devices devices({.fake = {.count = 2, .timing = FakeTiming::deferred}});
+  Devices devices({.kinds = {FakeDevices{.count = 2, .timing = FakeTiming::deferred}}});
   Stream& a = devices.stream(Device::fake(0));
   Stream& b = devices.stream(Device::fake(1));
   int runs = 0;
@@ -480,7 +509,7 @@ TEST(DeferredStream, long_chains_of_waits_are_followed) {
 /// The order in which steps() runs 10 pieces of each of 3 streams, of which the last begins after 5 of the first.
 std::string order_of(std::uint64_t seed) {
   std::string log;
-  Devices devices({.fake = {.count = 1, .timing = FakeTiming::deferred, .seed = seed}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = FakeTiming::deferred, .seed = seed}}});
   std::vector<std::unique_ptr<Stream>> streams;
   for (int s = 0; s < 3; ++s) streams.push_back(devices.make_stream(Device::fake(0)));
   for (int i = 0; i < 10; ++i) {
@@ -510,7 +539,8 @@ TEST(DeferredStream, steps_are_drawn_from_the_seed_among_what_may_run) {
 
 TEST(FakeStream, memory_that_a_device_does_not_reach_is_refused_with_both_names) {
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::deferred, FakeTiming::threaded}) {
-    Devices devices({.fake = {.count = 3, .timing = timing, .reach_each_other = false, .memory_of = {-1, -1, 0}}});
+    Devices devices(
+        {.kinds = {FakeDevices{.count = 3, .timing = timing, .reach_each_other = false, .memory_of = {-1, -1, 0}}}});
     Driver& mine = devices.driver(devices.memory_of(Device::fake(0)));
     Driver& other = devices.driver(devices.memory_of(Device::fake(1)));
     auto* near = static_cast<unsigned char*>(mine.allocate(256));
@@ -539,7 +569,7 @@ TEST(FakeStream, memory_that_a_device_does_not_reach_is_refused_with_both_names)
 
 TEST(ThreadedStream, several_threads_may_give_work_and_wait_for_each_others) {
   for (const FakeTiming timing : {FakeTiming::deferred, FakeTiming::threaded}) {
-    Devices devices({.fake = {.count = 1, .timing = timing}});
+    Devices devices({.kinds = {FakeDevices{.count = 1, .timing = timing}}});
     constexpr int thread_count = 3, turns = 100;
     std::latch all_given(thread_count);
     Event events[thread_count];

@@ -12,6 +12,7 @@
 
 #include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
 namespace {
@@ -48,7 +49,7 @@ using test::Random;
 /// A fake device of some capacity, and a pool on it. Streams that use its blocks must outlive it.
 struct Fixture {
   explicit Fixture(std::int64_t capacity_bytes = INT64_MAX, PoolOptions options = {})
-      : devices({.fake = {.count = 1, .capacity_bytes = capacity_bytes}}),
+      : devices({.kinds = {FakeDevices{.count = 1, .capacity_bytes = capacity_bytes}}}),
         pool(devices.driver(devices.memory_of(Device::fake(0))), options) {}
   Devices devices;
   Pool pool;
@@ -397,7 +398,7 @@ TEST(Pool, a_block_whose_use_hangs_at_free_is_never_used_again) {
 
 TEST(Pool, its_end_waits_for_those_who_still_use_its_blocks) {
   ManualStream stream;
-  Devices devices({.fake = {.count = 1, .capacity_bytes = 4096}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .capacity_bytes = 4096}}});
   Driver& driver = devices.driver(devices.memory_of(Device::fake(0)));
   {
     Pool pool(driver);
@@ -429,7 +430,7 @@ struct Life {
 std::string fault_of_random_use(FakeTiming timing, std::uint64_t seed) {
   Random random(seed);
   constexpr std::int64_t limit = 20'000;
-  Devices devices({.fake = {.count = 1, .timing = timing, .seed = seed}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = timing, .seed = seed}}});
   const bool is_limited = random.one_in(2);
   Pool pool(devices.driver(1), {.limit_bytes = is_limited ? limit : INT64_MAX});
   std::vector<std::unique_ptr<Stream>> streams;
@@ -513,7 +514,7 @@ TEST(Pool, random_use_never_shares_a_block) {
 }
 
 TEST(Pool, threads_may_use_it_at_once) {
-  Devices devices({.fake = {.count = 1, .timing = FakeTiming::threaded}});
+  Devices devices({.kinds = {FakeDevices{.count = 1, .timing = FakeTiming::threaded}}});
   Pool pool(devices.driver(1));
   constexpr int thread_count = 4;
   std::latch start(thread_count);

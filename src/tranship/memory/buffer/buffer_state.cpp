@@ -9,6 +9,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/combination.hpp>
+#include <tranship/memory/device/driver.hpp>
 
 namespace tranship::detail {
 namespace {
@@ -42,6 +43,7 @@ void wait_for(Stream& stream, const std::vector<Event>& events) {
 
 Storage::~Storage() {
   guard.reset();
+  registrations_.clear();  // before the memory
   if (pool) pool->free(block, uses_);
 }
 
@@ -60,6 +62,13 @@ void Storage::note(Event event) {
 std::vector<Event> Storage::uses() const {
   const std::lock_guard lock(mutex_);
   return uses_;
+}
+
+void Storage::register_with(MemoryId memory, Driver& driver, void* lowest, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (registered_.has(memory)) return;
+  if (auto registration = driver.register_foreign(lowest, bytes)) registrations_.push_back(std::move(registration));
+  registered_.add(memory);
 }
 
 namespace {
@@ -188,7 +197,14 @@ void BufferState::check(const Request& request) const {
   }
 }
 
+void BufferState::know(MemoryId memory) {
+  if (std::size_t(memory) < copies.size()) return;
+  copies.resize(std::size_t(memory) + 1);
+  if (watch) watch->know(copies.size());
+}
+
 void BufferState::admit(const Request& request) {
+  know(request.memory);
   note_losses();
   check(request);
   if (losses.load(std::memory_order_acquire) > 0)
@@ -314,18 +330,44 @@ void BufferState::add_records(std::span<const Step> steps, const Request& reques
 
 // Carrying out.
 
-PoolBlock BufferState::allocate(MemoryId memory, std::size_t bytes) {
+namespace {
+
+/// What `f` allocates; what others can do without leaves a memory that is full.
+template <class F>
+auto with_room(BufferState& state, MemoryId memory, F f) {
   for (;;) {
     try {
-      return devices.pool(memory).allocate(bytes);
+      return f();
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory || !residents.release_one(memory, this)) throw;
+      if (error.code() != ErrorCode::no_memory || !state.make_room(memory)) throw;
     }
   }
 }
 
+}  // namespace
+
+PoolBlock BufferState::allocate(MemoryId memory, std::size_t bytes) {
+  return with_room(*this, memory, [&] { return devices.pool(memory).allocate(bytes); });
+}
+
+std::optional<DeviceArray> BufferState::make_array(MemoryId memory) {
+  Driver& driver = devices.driver(memory);
+  const Index count = size_bytes == 0 ? 0 : span_bytes / tranship::size_bytes(type);
+  return with_room(*this, memory, [&] { return driver.make_array(type, count); });
+}
+
+bool BufferState::make_room(MemoryId memory) {
+  return residents.release_one(memory, this);
+}
+
 std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
   auto storage = std::make_shared<Storage>();
+  storage->last_use = devices.residents().now();
+  if (const std::optional<DeviceArray> array = make_array(memory)) {
+    storage->data = static_cast<std::byte*>(array->lowest) - lowest_bytes;
+    storage->owner = array->owner;
+    return storage;
+  }
   if (size_bytes == 0) return storage;
   Pool& pool = devices.pool(memory);
   const bool is_guarded = watch && watch->guards(memory);
@@ -339,7 +381,6 @@ std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
     lowest = storage->guard->data();
   }
   storage->data = static_cast<std::byte*>(lowest) - lowest_bytes;
-  storage->last_use = devices.residents().now();
   return storage;
 }
 
@@ -412,10 +453,11 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
   };
   Stream& stream = stream_between(source.memory, target.memory);
   if (route(source.memory, target.memory) != Route::through_host) {
+    register_foreign(source.memory, target.memory);
     wait_for(stream, after);
     return give(stream, source, target);
   }
-  Pool& pinned = devices.pinned_pool();
+  Pool& pinned = devices.pinned_pool(source.memory);
   Scratch scratch(pinned, stream);
   scratch.add(pinned.allocate(std::size_t(box.count() * tranship::size_bytes(type))));
   const Place between{0, scratch.next(), true};
@@ -425,6 +467,14 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
   scratch.used_until(landed);
   stream.wait(landed);
   return give(stream, between, target);
+}
+
+void BufferState::register_foreign(MemoryId source, MemoryId target) {
+  for (const auto& [memory, other] : {std::pair(source, target), std::pair(target, source)})
+    if (memory != other && copies[memory] && copies[memory]->is_foreign && span_bytes > 0)
+      copies[memory]->register_with(other, devices.driver(other),
+                                    static_cast<std::byte*>(copies[memory]->data) + lowest_bytes,
+                                    std::size_t(span_bytes));
 }
 
 std::optional<Region> BufferState::own_copy_of(const Request& request) const {
@@ -628,12 +678,14 @@ Region BufferState::needed(MemoryId memory) const {
 
 std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
   const std::unique_lock lock(mutex, std::try_to_lock);
-  return lock && copies[memory] && copies[memory]->pool ? copies[memory]->last_use.load(std::memory_order_relaxed) : 0;
+  return lock && has_copy(memory) && !copies[memory]->is_foreign
+             ? copies[memory]->last_use.load(std::memory_order_relaxed)
+             : 0;
 }
 
 bool BufferState::try_release(MemoryId memory) noexcept {
   const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock || !copies[memory] || copies[memory].use_count() > 1 || open_lease_on(memory)) return false;
+  if (!lock || !has_copy(memory) || copies[memory].use_count() > 1 || open_lease_on(memory)) return false;
   note_losses();
   if (!needed(memory).empty()) return false;
   if (watch) watch->before_loss(memory);
@@ -841,7 +893,7 @@ void BufferState::drop(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
   note_losses();
   const MemoryId memory = devices.memory_of(device);
-  if (!copies[memory]) return;
+  if (!has_copy(memory)) return;
   check_unused(memory, where);
   if (watch) watch->before_use("drop", where);
   if (const Region lost = needed(memory); !lost.empty())
@@ -855,7 +907,7 @@ void BufferState::evict(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
   note_losses();
   const MemoryId memory = devices.memory_of(device);
-  if (!copies[memory]) return;
+  if (!has_copy(memory)) return;
   check_unused(memory, where);
   if (watch) watch->before_use("eviction", where);
   const Region kept = needed(memory);
@@ -875,7 +927,7 @@ Region BufferState::valid(Device device) {
   const std::lock_guard lock(mutex);
   note_losses();
   const MemoryId memory = devices.memory_of(device);
-  if (!copies[memory]) return {};
+  if (!has_copy(memory)) return {};
   return cells_where(whole, [&](const CellState& cell) { return cell.valid.has(memory) && cell.partial.empty(); });
 }
 

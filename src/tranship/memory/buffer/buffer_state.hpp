@@ -14,6 +14,7 @@
 #include <tranship/base/mutex.hpp>
 #include <tranship/memory/checks/guard.hpp>
 #include <tranship/memory/checks/watch.hpp>
+#include <tranship/memory/device/driver.hpp>
 #include <tranship/memory/pool/pool.hpp>
 #include <tranship/memory/pool/residents.hpp>
 #include <tranship/memory/state/cell_state.hpp>
@@ -29,7 +30,8 @@ struct Storage {
   PoolBlock block;
   void* data = nullptr;
   std::unique_ptr<Guard> guard;  ///< none: any code can touch it
-  std::shared_ptr<void> owner;
+  std::shared_ptr<void> owner;   ///< of what is not the pool's
+  bool is_foreign = false;       ///< the program's own memory, which stays
   /// Another buffer has held it, too: its uses are unknown to the cells of this one.
   std::atomic<bool> was_shared = false;
   std::atomic<std::uint64_t> last_use = 0;  ///< by Residents::now()
@@ -41,10 +43,14 @@ struct Storage {
   /// Remembers a use for the next user of the memory, or the buffer that is left alone with it.
   void note(Event event);
   std::vector<Event> uses() const;
+  /// Tells the driver of another memory, once, of the foreign bytes that it copies from or to.
+  void register_with(MemoryId memory, Driver& driver, void* lowest, std::size_t bytes);
 
  private:
   mutable std::mutex mutex_;
   std::vector<Event> uses_;  // at most one for each stream
+  MemorySet registered_;
+  std::vector<std::shared_ptr<void>> registrations_;
 };
 
 /// An access whose defaults are resolved.
@@ -101,6 +107,9 @@ struct BufferState final : private Resident {
     return all;
   }
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
+  bool has_copy(MemoryId memory) const { return std::size_t(memory) < copies.size() && copies[memory]; }
+  /// Makes room for the copy in a memory that was added after the buffer was made.
+  void know(MemoryId memory);
   /// The first open lease that `is_wanted(lease)`; null when there is none.
   template <class F>
   const OpenLease* open_lease(F&& is_wanted) const {
@@ -178,6 +187,10 @@ struct BufferState final : private Resident {
   void forget_copy(MemoryId memory);
   /// From the pool of a memory; what others can do without goes first when it is full.
   PoolBlock allocate(MemoryId memory, std::size_t bytes);
+  /// The array that a device makes by itself; empty where copies come from the pool.
+  std::optional<DeviceArray> make_array(MemoryId memory);
+  /// Whether a copy of another buffer has left the memory.
+  bool make_room(MemoryId memory);
   std::shared_ptr<Storage> new_storage(MemoryId memory);
   std::vector<Event> events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
   void add_uses(const Use& use, std::span<const Box> boxes);
@@ -195,6 +208,8 @@ struct BufferState final : private Resident {
   }
   Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after);
   Place place(MemoryId memory) const { return {memory, copies[memory]->data, false}; }
+  /// Tells the devices that copy between two memories of foreign memory among these.
+  void register_foreign(MemoryId source, MemoryId target);
   /// The cells of a region whose state `is_wanted(state)`.
   template <class F>
   Region cells_where(const Region& region, F&& is_wanted) const {

@@ -42,6 +42,15 @@ Watch::Watch(BufferState& buffer, Checks checks)
       copies_(buffer.copies.size()),
       last_closed_(buffer.copies.size(), CallSite{"", 0}) {}
 
+void Watch::know(std::size_t memories) {
+  copies_.resize(memories);
+  last_closed_.resize(memories, CallSite{"", 0});
+}
+
+bool Watch::sees(MemoryId memory) const {
+  return buffer_.copies[memory] && buffer_.devices.driver(memory).runs_host_functions();
+}
+
 bool Watch::guards(MemoryId memory) const {
   return checks_ >= Checks::guard && buffer_.devices.driver(memory).is_host_memory();
 }
@@ -79,6 +88,7 @@ void Watch::at_once(MemoryId memory, F f) const {
 }
 
 std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
+  if (!sees(memory)) return 0;
   // FNV-1a over 8 bytes at a time, in four sums that do not wait for each other.
   constexpr std::uint64_t prime = 0x100000001b3;
   std::uint64_t sums[4] = {0xcbf29ce484222325, 1, 2, 3};
@@ -103,6 +113,7 @@ std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
 }
 
 void Watch::fill(MemoryId memory, const Region& region) const {
+  if (!sees(memory)) return;
   auto* data = static_cast<unsigned char*>(buffer_.copies[memory]->data);
   at_once(memory, [&] {
     for (const Box& box : region.boxes())
@@ -115,6 +126,7 @@ void Watch::fill(MemoryId memory, const Region& region) const {
 }
 
 Index Watch::count_poison(MemoryId memory, const Region& region) const {
+  if (!sees(memory)) return 0;
   Index found = 0;
   const auto* data = static_cast<const unsigned char*>(buffer_.copies[memory]->data);
   const Index size = tranship::size_bytes(buffer_.type);

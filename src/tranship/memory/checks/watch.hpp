@@ -34,6 +34,8 @@ class Watch {
  public:
   Watch(BufferState& buffer, Checks checks);
 
+  /// The buffer has so many memories from now on.
+  void know(std::size_t memories);
   /// Before the buffer is used; `use` says by what. Throws what was found, and `invalid_use` for the first copy that
   /// was changed without a lease.
   void before_use(const char* use, CallSite where);
@@ -91,6 +93,8 @@ class Watch {
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
   Guard* guard_of(MemoryId memory) const;
+  /// Whether there is a copy that this can read and write.
+  bool sees(MemoryId memory) const;
   /// What f throws is found, but for the loss of a device, of which others tell.
   template <class F>
   void find(F f) noexcept;

@@ -1,10 +1,11 @@
 #include "tranship/memory/device/devices.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <deque>
 #include <mutex>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/device/fake_device.hpp>
 #include <tranship/memory/device/host_device.hpp>
@@ -24,28 +25,81 @@ struct Processor {
   std::vector<Stream*> idle;  // lent once, and given back
 };
 
+/// Memory of the host that a device's driver allocates, as a pool takes it. It has no streams.
+class PinnedDriver final : public Driver {
+ public:
+  explicit PinnedDriver(Driver& owner) : owner_(owner) {}
+  Device device() const noexcept override { return Device::host(); }
+  void* allocate(std::size_t size_bytes) override { return owner_.allocate_pinned(size_bytes); }
+  void deallocate(void* memory, std::size_t size_bytes) noexcept override {
+    owner_.deallocate_pinned(memory, size_bytes);
+  }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  bool reaches(Device other) const noexcept override { return other.is_host(); }
+  bool is_host_memory() const noexcept override { return true; }
+
+ private:
+  Driver& owner_;
+};
+
 struct Memory {
   Memory(Processor& o, Stream& stream, PoolOptions options)
-      : owner(o), copy_stream(&stream), pool(std::make_unique<Pool>(*o.driver, options)) {}
+      : owner(o),
+        copy_stream(&stream),
+        pinned(*o.driver),
+        pool(std::make_unique<Pool>(*o.driver, options)),
+        pinned_pool(std::make_unique<Pool>(pinned, options)) {}
   Processor& owner;
   std::atomic<Stream*> copy_stream;
-  std::unique_ptr<Pool> pool;
+  PinnedDriver pinned;
+  std::unique_ptr<Pool> pool, pinned_pool;
 };
+
+/// A list that grows while others read it: what is in it stays where it is.
+template <class T, std::size_t count_max>
+class Growing {
+ public:
+  std::size_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+  T& operator[](std::size_t at) const noexcept { return *all_[at]; }
+  /// One thread at a time. The caller has seen that there is room.
+  void add(std::unique_ptr<T> one) noexcept {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    all_[count] = std::move(one);
+    count_.store(count + 1, std::memory_order_release);
+  }
+
+ private:
+  std::array<std::unique_ptr<T>, count_max> all_;
+  std::atomic<std::size_t> count_ = 0;
+};
+
+constexpr std::size_t memories_max = 64;  // of a detail::MemorySet
+constexpr std::size_t devices_max = 256;
 
 /// Whether what it has been given is never over.
 bool is_lost(Stream& stream) {
   return lost_with(stream.event()).has_value();
 }
 
-/// In the order in which their devices are listed, behind the host.
 std::vector<DeviceFamily>& families() {
   static auto& all = *new std::vector<DeviceFamily>{fake_devices};
   return all;
 }
 
+const DeviceFamily& family_of(std::string_view kind) {
+  std::vector<std::string_view> names;
+  for (const DeviceFamily& family : families()) {
+    if (family.kind == kind) return family;
+    names.push_back(family.kind);
+  }
+  throw_error(ErrorCode::invalid_use, "this build has no devices of kind '{}'; it has {}", kind,
+              join_text(names, ", "));
+}
+
 DevicesOptions standard_options() {
   DevicesOptions out;
-  for (const DeviceFamily& family : families()) family.ask_for_standard(out);
+  for (const DeviceFamily& family : families())
+    if (std::optional<DevicesOfKind> all = family.standard()) out.kinds.push_back(*std::move(all));
   return out;
 }
 
@@ -56,8 +110,12 @@ struct Devices::State {
 
   explicit State(const DevicesOptions& options);
 
-  Processor& processor_of(Device device);
+  void add(const DevicesOfKind& devices);
+  void add_all_of(DeviceSet& set);
+  Processor* find(Device device) const;
+  Processor& processor_of(Device device) const;
   [[noreturn]] void refuse(Device device) const;
+  /// Under streams_mutex.
   Stream& add_stream(Processor& processor);
   Stream& stream_in(std::atomic<Stream*>& place, Processor& processor);
   Stream& borrow(Processor& processor);
@@ -68,12 +126,12 @@ struct Devices::State {
   CopyLedger ledger;
   Residents residents;
   std::atomic<int> losses = 0;
+  std::mutex sets_mutex;  // of those who add devices
   std::vector<std::unique_ptr<DeviceSet>> sets;
-  std::deque<Processor> processors;
+  Growing<Processor, devices_max> processors;
   std::vector<std::unique_ptr<Stream>> streams;  // all, for their events may still be held
   std::mutex streams_mutex;
-  std::unique_ptr<Pool> pinned_pool;
-  std::deque<Memory> memories;
+  Growing<Memory, memories_max> memories;
 };
 
 /// What make_stream hands out. The stream that does the work outlives it, for the sake of those who hold its events.
@@ -102,6 +160,8 @@ class Devices::State::LentStream final : public Stream {
     inner_.combine(block, how, type, source, target);
   }
   void run(std::unique_ptr<Kernel> kernel) override { inner_.run(std::move(kernel)); }
+  void copy_list(std::span<const StreamCopy> copies) override { inner_.copy_list(copies); }
+  void* native_handle() noexcept override { return inner_.native_handle(); }
   bool is_over(std::uint64_t number) override { return inner_.is_over(number); }
   std::optional<Device> lost_with(std::uint64_t number) override { return inner_.lost_with(number); }
   void finish(std::uint64_t number, Deadline deadline) override { inner_.finish(number, deadline); }
@@ -112,44 +172,92 @@ class Devices::State::LentStream final : public Stream {
   Stream& inner_;
 };
 
+/// The host, as a set of one device.
+class HostSet final : public DeviceSet {
+ public:
+  explicit HostSet(std::int64_t wait_timeout_ns) : wait_timeout_ns_(wait_timeout_ns) {}
+  int count() const noexcept override { return 1; }
+  Device device(int) const noexcept override { return Device::host(); }
+  std::unique_ptr<Driver> make_driver(int) override { return std::make_unique<HostDriver>(wait_timeout_ns_); }
+
+ private:
+  std::int64_t wait_timeout_ns_;
+};
+
 Devices::State::State(const DevicesOptions& options) : wait_timeout_ns(options.wait_timeout_ns) {
-  const PoolOptions pool_options{.wait_timeout_ns = wait_timeout_ns};
-  const auto add = [&](Device device, std::unique_ptr<Driver> driver) -> Processor& {
-    Processor& processor = processors.emplace_back();
-    processor.device = device;
-    processor.driver = std::move(driver);
-    processor.stream = &add_stream(processor);
-    return processor;
-  };
-  const auto add_memory = [&](Processor& processor) {
-    processor.memory = MemoryId(memories.size());
-    memories.emplace_back(processor, add_stream(processor), pool_options);
-  };
-  Processor& host = add(Device::host(), std::make_unique<HostDriver>(wait_timeout_ns));
-  add_memory(host);
-  pinned_pool = std::make_unique<Pool>(*host.driver, pool_options);
-  for (const DeviceFamily& family : families()) {
-    DeviceSet& set = *sets.emplace_back(family.make({options, losses}));
-    const std::size_t first = processors.size();
-    for (int i = 0; i < set.count(); ++i) {
-      Processor& processor = add(set.device(i), set.make_driver(i));
-      if (const int owner = set.memory_of(i); owner == i)
-        add_memory(processor);
-      else
-        processor.memory = processors[first + std::size_t(owner)].memory;
-    }
+  sets.push_back(std::make_unique<HostSet>(wait_timeout_ns));
+  add_all_of(*sets.back());
+  for (const DevicesOfKind& kind : options.kinds) add(kind);
+}
+
+void Devices::State::add(const DevicesOfKind& devices) {
+  const Lock lock(sets_mutex);
+  sets.push_back(family_of(devices.kind()).make(devices.options(), {wait_timeout_ns, losses}));
+  try {
+    add_all_of(*sets.back());
+  } catch (...) {
+    sets.pop_back();
+    throw;
   }
 }
 
-Processor& Devices::State::processor_of(Device device) {
-  for (Processor& processor : processors)
-    if (processor.device == device) return processor;
+/// All is made before anything is added.
+void Devices::State::add_all_of(DeviceSet& set) {
+  const PoolOptions pool_options{.wait_timeout_ns = wait_timeout_ns};
+  const auto count = std::size_t(set.count());
+  std::vector<std::unique_ptr<Processor>> new_processors;
+  std::vector<std::unique_ptr<Memory>> new_memories;
+  std::vector<std::unique_ptr<Stream>> new_streams;
+  const auto new_stream = [&](Processor& processor) -> Stream& {
+    return *new_streams.emplace_back(processor.driver->make_stream());
+  };
+  if (processors.size() + count > devices_max)
+    throw_error(ErrorCode::invalid_use, "{} beside {}; there can be {} in all", amount(Index(count), "device"),
+                processors.size(), devices_max);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto processor = std::make_unique<Processor>();
+    processor->device = set.device(int(i));
+    if (find(processor->device))
+      throw_error(ErrorCode::invalid_use, "there is a device {} already", to_string(processor->device));
+    processor->driver = set.make_driver(int(i));
+    processor->stream = &new_stream(*processor);
+    if (const auto owner = std::size_t(set.memory_of(int(i))); owner != i) {
+      processor->memory = new_processors[owner]->memory;
+    } else {
+      processor->memory = MemoryId(memories.size() + new_memories.size());
+      if (std::size_t(processor->memory) == memories_max)
+        throw_error(ErrorCode::invalid_use, "{} would be memory {}; there can be {} in all",
+                    to_string(processor->device), memories_max + 1, memories_max);
+      new_memories.push_back(std::make_unique<Memory>(*processor, new_stream(*processor), pool_options));
+    }
+    new_processors.push_back(std::move(processor));
+  }
+  {
+    const Lock lock(streams_mutex);
+    streams.reserve(streams.size() + new_streams.size());
+    for (auto& stream : new_streams) streams.push_back(std::move(stream));
+  }
+  // A device can be found once its memory can.
+  for (auto& memory : new_memories) memories.add(std::move(memory));
+  for (auto& processor : new_processors) processors.add(std::move(processor));
+}
+
+Processor* Devices::State::find(Device device) const {
+  const std::size_t count = processors.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (processors[i].device == device) return &processors[i];
+  return nullptr;
+}
+
+Processor& Devices::State::processor_of(Device device) const {
+  if (Processor* const processor = find(device)) return *processor;
   refuse(device);
 }
 
 void Devices::State::refuse(Device device) const {
   std::vector<std::string> names;
-  for (const Processor& processor : processors) names.push_back(to_string(processor.device));
+  const std::size_t count = processors.size();
+  for (std::size_t i = 0; i < count; ++i) names.push_back(to_string(processors[i].device));
   throw_error(ErrorCode::invalid_use, "there is no {}; {} {}", to_string(device),
               names.size() == 1 ? std::string("the only device is") : fmt::format("the {} devices are", names.size()),
               join_text(names, ", "));
@@ -203,8 +311,8 @@ Devices::~Devices() {
     state_->finish_all();
     for (const auto& set : state_->sets) set->stop();
     // Blocks of one memory have been used by streams of another.
-    for (Memory& memory : state_->memories) memory.pool.reset();
-    state_->pinned_pool.reset();
+    for (std::size_t i = 0; i < state_->memories.size(); ++i) state_->memories[i].pool.reset();
+    for (std::size_t i = 0; i < state_->memories.size(); ++i) state_->memories[i].pinned_pool.reset();
   } catch (const Error&) {
     [[maybe_unused]] State* const kept = state_.release();
   }
@@ -230,8 +338,17 @@ Device Devices::device_of(MemoryId memory) const noexcept {
 
 std::vector<Device> Devices::list() const {
   std::vector<Device> devices;
-  for (const Processor& processor : state_->processors) devices.push_back(processor.device);
+  const std::size_t count = state_->processors.size();
+  for (std::size_t i = 0; i < count; ++i) devices.push_back(state_->processors[i].device);
   return devices;
+}
+
+void Devices::add(const DevicesOfKind& devices) {
+  state_->add(devices);
+}
+
+std::string_view Devices::kind_of(MemoryId memory) const noexcept {
+  return name_of(device_of(memory).kind());
 }
 
 Driver& Devices::driver(MemoryId memory) const noexcept {
@@ -242,8 +359,8 @@ Pool& Devices::pool(MemoryId memory) const noexcept {
   return *state_->memories[std::size_t(memory)].pool;
 }
 
-Pool& Devices::pinned_pool() const noexcept {
-  return *state_->pinned_pool;
+Pool& Devices::pinned_pool(MemoryId memory) const noexcept {
+  return *state_->memories[std::size_t(memory)].pinned_pool;
 }
 
 Stream& Devices::copy_stream(MemoryId memory) const {
@@ -269,12 +386,27 @@ const std::atomic<int>& Devices::losses() const noexcept {
 
 int Devices::steps(int count) {
   int out = 0;
+  const Lock lock(state_->sets_mutex);
   for (const auto& set : state_->sets) out += set->steps(count - out);
   return out;
 }
 
 void register_devices(const DeviceFamily& family) {
+  for (const DeviceFamily& other : families())
+    if (other.kind == family.kind)
+      throw_error(ErrorCode::invalid_use, "devices of kind '{}' are registered already", family.kind);
+  if (!family.make || !family.standard)
+    throw_error(ErrorCode::invalid_use, "devices of kind '{}' are registered without {}", family.kind,
+                family.make ? "what finds those of this process" : "what makes them");
   families().push_back(family);
+}
+
+void* Driver::allocate_pinned(std::size_t size_bytes) {
+  return allocate_on_host(size_bytes);
+}
+
+void Driver::deallocate_pinned(void* memory, std::size_t) noexcept {
+  free_on_host(memory);
 }
 
 }  // namespace tranship

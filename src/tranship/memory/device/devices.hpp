@@ -1,8 +1,13 @@
 // Detail: Devices: all devices of a process with their memories, pools and streams. Buffers belong to one of these.
 #pragma once
 
+#include <any>
 #include <atomic>
+#include <concepts>
 #include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tranship/memory/device/stream.hpp>
@@ -15,31 +20,27 @@ class Driver;
 class Pool;
 class Residents;
 
-/// When the work of a fake device happens.
-enum class FakeTiming : std::uint8_t {
-  eager,     ///< at once, in the calling thread
-  deferred,  ///< only when it is waited for, or at steps(): as late as is legal, in an order drawn from the seed
-  threaded,  ///< in a thread for each stream
-};
+/// The devices of one kind that a Devices is to have: the name under which the kind is registered (driver.hpp), and its
+/// options, a struct that has that name as its member `kind`. FakeDevices (fake_devices.hpp) is one.
+class DevicesOfKind {
+ public:
+  template <class Options>
+  requires(!std::same_as<std::remove_cvref_t<Options>, DevicesOfKind> &&
+           std::convertible_to<decltype(std::remove_cvref_t<Options>::kind), std::string_view>)
+      DevicesOfKind(Options&& options)
+      : kind_(std::remove_cvref_t<Options>::kind), options_(std::forward<Options>(options)) {}
 
-struct FakeDevices {
-  int count = 0;
-  FakeTiming timing = FakeTiming::eager;
-  std::uint64_t seed = 1;  ///< of `deferred`
-  /// Of `threaded`: each piece of work begins this much later.
-  std::int64_t delay_ns = 0;
-  /// Whether fake devices may copy from each other; without, they go through pinned memory of the host.
-  bool reach_each_other = true;
-  std::int64_t capacity_bytes = INT64_MAX;  ///< of each
-  /// By device: after so many pieces of work, on all its streams, it is lost in the middle of the next one. After a
-  /// copy or a fill half of the elements have been written then, and a kernel has not run. -1 or missing: never.
-  std::vector<std::int64_t> lost_after = {};
-  /// Devices (ordinal, of an earlier one) that have no memory of their own; -1 or missing: its own.
-  std::vector<int> memory_of = {};
+  std::string_view kind() const noexcept { return kind_; }
+  const std::any& options() const noexcept { return options_; }
+
+ private:
+  std::string_view kind_;
+  std::any options_;
 };
 
 struct DevicesOptions {
-  FakeDevices fake = {};
+  /// Beside the host, in the order in which they are listed.
+  std::vector<DevicesOfKind> kinds = {};
   /// The timeout of waits that no caller gives a deadline: those of streams where work is over when it has been given,
   /// of pools, and of destructors.
   std::int64_t wait_timeout_ns = 30'000'000'000;
@@ -47,15 +48,20 @@ struct DevicesOptions {
 
 class Devices {
  public:
-  /// Throws `invalid_use` for options that contradict each other.
+  /// Throws `invalid_use` for options that contradict each other, for a kind that this build does not have, and for
+  /// more than 64 memories.
   explicit Devices(const DevicesOptions& options = {});
   /// Finishes the work of all streams first, but for what is lost. Work that hangs keeps what it may use, for good.
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
-  /// The process's own: the host, and as many fake devices as the environment variable TRANSHIP_FAKE_DEVICES says.
-  /// Never destroyed. Throws `bad_text` when that is not a number.
+  /// The process's own: the host, and what this process has of each kind: as many fake devices as the environment
+  /// variable TRANSHIP_FAKE_DEVICES says. Never destroyed. Throws `bad_text` when that is not a number.
   static Devices& standard();
+
+  /// Adds devices; buffers that were made before can be on them, too. Thread-safe. Throws what the constructor throws,
+  /// and `invalid_use` for a device that is there; then nothing is added.
+  void add(const DevicesOfKind& devices);
 
   int memory_count() const noexcept;
   /// Where the work of a device belongs. Throws `invalid_use` for a device that is not there, naming those that are.
@@ -69,10 +75,13 @@ class Devices {
   Device device_of(MemoryId memory) const noexcept;
   std::vector<Device> list() const;
 
+  /// The kind of device whose memory this is: "host", "fake".
+  std::string_view kind_of(MemoryId memory) const noexcept;
+
   Driver& driver(MemoryId memory) const noexcept;
   Pool& pool(MemoryId memory) const noexcept;
-  /// Memory of the host that devices copy from and to at full speed.
-  Pool& pinned_pool() const noexcept;
+  /// Memory of the host that this memory's devices copy from and to at full speed.
+  Pool& pinned_pool(MemoryId memory) const noexcept;
   /// The stream of a device that is used when none is named, and the one on which buffers copy. The host's are one, on
   /// which work is over when it has been given. Another one after it has been lost with another device.
   Stream& stream(Device device) const { return *place(device).stream; }

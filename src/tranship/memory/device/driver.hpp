@@ -2,15 +2,32 @@
 // itself; nothing else changes.
 #pragma once
 
+#include <any>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/stream.hpp>
 
 namespace tranship {
+
+/// What a driver has done, for tests and measurements. A device that does not count says 0.
+struct DriverCounts {
+  std::int64_t launches = 0;          ///< pieces of work that its streams have been given
+  std::int64_t pinned_bytes = 0;      ///< that are allocated now
+  std::int64_t registered_bytes = 0;  ///< that are registered now
+};
+
+/// An array that a device has made by itself, see Driver::make_array.
+struct DeviceArray {
+  void* lowest = nullptr;       ///< the address of its lowest element, to streams of the device
+  std::shared_ptr<void> owner;  ///< with which it goes
+};
 
 /// One memory. Thread-safe.
 class Driver {
@@ -21,6 +38,21 @@ class Driver {
   /// At least 256-byte aligned, contents arbitrary; null when there is no room. `size_bytes` > 0.
   virtual void* allocate(std::size_t size_bytes) = 0;
   virtual void deallocate(void* memory, std::size_t size_bytes) noexcept = 0;
+  /// The copy of a buffer, of `count` elements one after the other, for devices whose arrays are more than bytes. Empty
+  /// where copies come from a pool that calls allocate(). Throws `no_memory` when there is no room.
+  virtual std::optional<DeviceArray> make_array([[maybe_unused]] ElementType type, [[maybe_unused]] Index count) {
+    return {};
+  }
+  /// Memory of the host that this device copies from and to at full speed, as allocate() gives it; the host's own where
+  /// all of it is like that.
+  virtual void* allocate_pinned(std::size_t size_bytes);
+  virtual void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept;
+  /// Makes memory of the host that others have allocated like that, until what it returns goes: before the memory does.
+  /// Null where there is nothing to do, or where the system refuses it, for copies from and to it work without.
+  virtual std::shared_ptr<void> register_foreign([[maybe_unused]] void* first,
+                                                 [[maybe_unused]] std::size_t size_bytes) {
+    return {};
+  }
   /// What all that is allocated may have; INT64_MAX where that is not known.
   virtual std::int64_t capacity_bytes() const noexcept { return INT64_MAX; }
   /// Events of it may not be used after it is destroyed; those of Devices::make_stream may.
@@ -29,15 +61,16 @@ class Driver {
   virtual bool reaches(Device other) const noexcept = 0;
   /// Whether host code may load and store in this memory by its address.
   virtual bool is_host_memory() const noexcept = 0;
+  /// Whether host functions that run on its streams (Stream::run) may.
+  virtual bool runs_host_functions() const noexcept { return true; }
+  virtual DriverCounts counts() const noexcept { return {}; }
   /// Why the device does no work any more, and what its memory held is gone; empty while it works.
   virtual std::string loss() const { return {}; }
 };
 
-struct DevicesOptions;
-
 /// What a set of devices needs of the Devices (devices.hpp) that it belongs to, and outlives.
 struct DeviceSetOptions {
-  const DevicesOptions& all;
+  std::int64_t wait_timeout_ns;  ///< as DevicesOptions say
   /// A set adds 1 for each device that is lost, before its streams say so (release).
   std::atomic<int>& losses;
 };
@@ -58,15 +91,17 @@ class DeviceSet {
   virtual int steps([[maybe_unused]] int count) { return 0; }
 };
 
-/// One kind of device.
+/// One kind of device, by the name of its options.
 struct DeviceFamily {
-  /// The devices that the options ask for.
-  std::unique_ptr<DeviceSet> (*make)(const DeviceSetOptions& options);
-  /// Asks in the options of Devices::standard() for what this process has of the kind. May throw `bad_text` for a
-  /// variable of the environment.
-  void (*ask_for_standard)(DevicesOptions& options);
+  std::string_view kind;
+  /// The devices that the kind's options ask for. Throws `invalid_use` where they contradict each other.
+  std::unique_ptr<DeviceSet> (*make)(const std::any& kind_options, const DeviceSetOptions& options) = nullptr;
+  /// The options for what this process has of the kind, for Devices::standard(); empty where it has none. May throw
+  /// `bad_text` for a variable of the environment.
+  std::optional<DevicesOfKind> (*standard)() = nullptr;
 };
-/// To be called before any Devices is made, as initialisers of static variables are.
+/// To be called before any other thread runs, as initialisers of static variables are. Throws `invalid_use`, with its
+/// name, for a kind that is registered already, and for one that lacks a function.
 void register_devices(const DeviceFamily& family);
 
 }  // namespace tranship

@@ -63,6 +63,17 @@ struct CopyWork final : Work {
   void* target;
 };
 
+struct CopyListWork final : Work {
+  explicit CopyListWork(std::span<const StreamCopy> all) : copies(all.begin(), all.end()) {}
+  void run() override { run_first(copies.size()); }
+  void run_half() override { run_first(copies.size() / 2); }
+  void run_first(std::size_t count) {
+    for (const StreamCopy& one : std::span(copies).first(count))
+      copy_on_host(one.block, one.width, one.source, one.target);
+  }
+  std::vector<StreamCopy> copies;
+};
+
 struct FillWork final : Work {
   FillWork(const CopyBlock& all, int element_width, const void* value, void* to)
       : block(all), width(element_width), target(to) {
@@ -177,12 +188,15 @@ class DeferredOrder {
 }  // namespace
 
 struct FakeMachine::State {
-  explicit State(const DeviceSetOptions& options)
-      : fake(options.all.fake),
-        wait_timeout_ns(options.all.wait_timeout_ns),
+  State(const FakeDevices& all, const DeviceSetOptions& options)
+      : fake(all),
+        wait_timeout_ns(options.wait_timeout_ns),
         memories(fake.count, fake.capacity_bytes),
         order(fake.seed),
         lost(std::size_t(fake.count)),
+        launches(std::size_t(fake.count)),
+        pinned_bytes(std::size_t(fake.count)),
+        registered_bytes(std::size_t(fake.count)),
         losses(options.losses) {
     for (std::size_t i = 0; i < fake.lost_after.size(); ++i) lost[i].after = fake.lost_after[i];
   }
@@ -201,6 +215,14 @@ struct FakeMachine::State {
     if (memory >= 0 && !reaches(ordinal, memory))
       throw_error(ErrorCode::invalid_use, "a stream of {} does not reach the memory of {}",
                   to_string(Device::fake(ordinal)), to_string(Device::fake(memory)));
+  }
+
+  void check_copies(int ordinal, std::span<const StreamCopy> copies) const {
+    for (const StreamCopy& one : copies) {
+      check_width(one.width);
+      check_reach(ordinal, one.source);
+      check_reach(ordinal, one.target);
+    }
   }
 
   bool is_lost(int ordinal) const noexcept {
@@ -222,7 +244,8 @@ struct FakeMachine::State {
   std::int64_t wait_timeout_ns;
   Memories memories;
   DeferredOrder order;
-  std::deque<Loss> lost;  // by ordinal
+  std::deque<Loss> lost;                                                           // by ordinal
+  std::deque<std::atomic<std::int64_t>> launches, pinned_bytes, registered_bytes;  // by ordinal
   std::atomic<int>& losses;
   std::mutex streams_mutex;
   std::vector<QueuedStream*> streams;
@@ -246,6 +269,13 @@ class EagerFakeStream final : public EagerStream {
     CopyWork<const CopyBlock&> work(block, width, source, target);
     run_here(work);
   }
+  void copy_list(std::span<const StreamCopy> copies) override {
+    machine_.check_copies(ordinal(), copies);
+    if (copies.empty()) return;
+    CopyListWork work(copies);
+    run_here(work);
+  }
+  void* native_handle() noexcept override { return this; }
   void fill(const CopyBlock& block, int width, const void* element, void* target) override {
     check_width(width);
     machine_.check_reach(ordinal(), target);
@@ -270,6 +300,7 @@ class EagerFakeStream final : public EagerStream {
     if (machine_.is_lost(ordinal())) machine_.fail(ordinal(), ordinal());
   }
   void run_here(Work& work) {
+    machine_.launches[std::size_t(ordinal())].fetch_add(1, std::memory_order_relaxed);
     if (!machine_.run(ordinal(), work)) machine_.fail(ordinal(), ordinal());
   }
   FakeMachine::State& machine_;
@@ -305,6 +336,12 @@ class QueuedStream : public Stream {
     check_here();
     give({std::make_unique<CopyWork<CopyBlock>>(block, width, source, target), {}});
   }
+  void copy_list(std::span<const StreamCopy> copies) final {
+    machine_.check_copies(ordinal_, copies);
+    check_here();
+    if (!copies.empty()) give({std::make_unique<CopyListWork>(copies), {}});
+  }
+  void* native_handle() noexcept final { return this; }
   void fill(const CopyBlock& block, int width, const void* element, void* target) final {
     check_width(width);
     machine_.check_reach(ordinal_, target);
@@ -327,6 +364,7 @@ class QueuedStream : public Stream {
   virtual void give(Piece piece) = 0;
 
   void push(Piece piece) {
+    if (piece.work) machine_.launches[std::size_t(ordinal_)].fetch_add(1, std::memory_order_relaxed);
     queue_.push_back(std::move(piece));
     given_.fetch_add(1, std::memory_order_release);
   }
@@ -595,6 +633,24 @@ class FakeDriver final : public Driver {
   void deallocate(void* memory, std::size_t size_bytes) noexcept override {
     machine_.memories.deallocate(memory_, memory, size_bytes);
   }
+  void* allocate_pinned(std::size_t size_bytes) override {
+    void* const memory = Driver::allocate_pinned(size_bytes);
+    if (memory) counted(machine_.pinned_bytes) += std::int64_t(size_bytes);
+    return memory;
+  }
+  void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept override {
+    Driver::deallocate_pinned(memory, size_bytes);
+    counted(machine_.pinned_bytes) -= std::int64_t(size_bytes);
+  }
+  std::shared_ptr<void> register_foreign(void* first, std::size_t size_bytes) override {
+    counted(machine_.registered_bytes) += std::int64_t(size_bytes);
+    return {first, [this, size_bytes](void*) { counted(machine_.registered_bytes) -= std::int64_t(size_bytes); }};
+  }
+  DriverCounts counts() const noexcept override {
+    return {.launches = counted(machine_.launches),
+            .pinned_bytes = counted(machine_.pinned_bytes),
+            .registered_bytes = counted(machine_.registered_bytes)};
+  }
   std::int64_t capacity_bytes() const noexcept override { return machine_.fake.capacity_bytes; }
   std::unique_ptr<Stream> make_stream() override {
     switch (machine_.fake.timing) {
@@ -616,6 +672,10 @@ class FakeDriver final : public Driver {
   std::string loss() const override { return machine_.is_lost(ordinal_) ? machine_.loss_of(ordinal_) : ""; }
 
  private:
+  std::atomic<std::int64_t>& counted(std::deque<std::atomic<std::int64_t>>& what) const {
+    return what[std::size_t(ordinal_)];
+  }
+
   FakeMachine::State& machine_;
   int ordinal_, memory_;
 };
@@ -637,12 +697,12 @@ void check_options(const FakeDevices& fake) {
                   memory);
 }
 
-const DeviceSetOptions& checked(const DeviceSetOptions& options) {
-  check_options(options.all.fake);
-  return options;
+const FakeDevices& checked(const FakeDevices& fake) {
+  check_options(fake);
+  return fake;
 }
 
-constexpr int fake_count_max = 64;
+constexpr int fake_count_max = 63;  // with the host, as many as there can be
 
 int fake_devices_of_environment() {
   const char* text = std::getenv("TRANSHIP_FAKE_DEVICES");
@@ -658,7 +718,8 @@ int fake_devices_of_environment() {
 
 }  // namespace
 
-FakeMachine::FakeMachine(const DeviceSetOptions& options) : state_(std::make_unique<State>(checked(options))) {}
+FakeMachine::FakeMachine(const FakeDevices& fake, const DeviceSetOptions& options)
+    : state_(std::make_unique<State>(checked(fake), options)) {}
 FakeMachine::~FakeMachine() = default;
 
 std::unique_ptr<Driver> FakeMachine::make_driver(int ordinal) {
@@ -687,10 +748,15 @@ int FakeMachine::steps(int count) {
 }
 
 const DeviceFamily fake_devices{
-    .make = [](const DeviceSetOptions& options) -> std::unique_ptr<DeviceSet> {
-      return std::make_unique<FakeMachine>(options);
+    .kind = FakeDevices::kind,
+    .make = [](const std::any& kind_options, const DeviceSetOptions& options) -> std::unique_ptr<DeviceSet> {
+      return std::make_unique<FakeMachine>(std::any_cast<const FakeDevices&>(kind_options), options);
     },
-    .ask_for_standard = [](DevicesOptions& options) { options.fake.count = fake_devices_of_environment(); },
+    .standard = []() -> std::optional<DevicesOfKind> {
+      const int count = fake_devices_of_environment();
+      if (count == 0) return {};
+      return FakeDevices{.count = count};
+    },
 };
 
 }  // namespace tranship

@@ -5,15 +5,15 @@
 #include <atomic>
 #include <memory>
 
-#include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
 
 namespace tranship {
 
 class FakeMachine final : public DeviceSet {
  public:
   /// Throws `invalid_use` for options that contradict each other.
-  explicit FakeMachine(const DeviceSetOptions& options);
+  FakeMachine(const FakeDevices& fake, const DeviceSetOptions& options);
   ~FakeMachine() override;
   FakeMachine(const FakeMachine&) = delete;
   FakeMachine& operator=(const FakeMachine&) = delete;

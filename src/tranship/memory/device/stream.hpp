@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <tranship/base/combine.hpp>
 #include <tranship/base/deadline.hpp>
@@ -34,6 +35,14 @@ class Kernel {
   virtual void run() = 0;
 };
 
+/// One element of a list that Stream::copy_list takes: what Stream::copy takes.
+struct StreamCopy {
+  CopyBlock block;
+  int width = 1;
+  const void* source = nullptr;
+  void* target = nullptr;
+};
+
 /// One order of work. Any thread may give work, one at a time. Destroying a stream finishes its work first.
 ///
 /// When its device is lost, or it comes to a wait for work that is never over, then what it has not done is never over,
@@ -52,6 +61,11 @@ class Stream {
   /// Moves the elements of `block`, `width` bytes each, between memories that this stream's device reaches. Does not
   /// wait for the bytes.
   virtual void copy(const CopyBlock& block, int width, const void* source, void* target) = 0;
+  /// All of these copies, of which none writes what another one reads or writes, as one piece of work where the device
+  /// can do that. The list may go when the call returns.
+  virtual void copy_list(std::span<const StreamCopy> copies) {
+    for (const StreamCopy& one : copies) copy(one.block, one.width, one.source, one.target);
+  }
   /// Writes one element (null: zeros) wherever `block` has a target.
   virtual void fill(const CopyBlock& block, int width, const void* element, void* target) = 0;
   /// target = how(target, source) for each element of `block`, whose strides are those of whole elements of that type.
@@ -59,6 +73,10 @@ class Stream {
   virtual void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) = 0;
   /// Runs a host function in the order of the stream. `unsupported` where kernels are not host functions.
   virtual void run(std::unique_ptr<Kernel> kernel) = 0;
+
+  /// The device's own name of this stream, for libraries that give it work themselves: a CUstream. Null where there is
+  /// none. What they give counts for event() from the next call on, in the order of the stream.
+  virtual void* native_handle() noexcept { return nullptr; }
 
   /// Whether the work before point `number` of this stream is over. Acquire: its bytes are seen.
   virtual bool is_over(std::uint64_t number) = 0;
