@@ -162,12 +162,12 @@ LeaseMemory::~LeaseMemory() {
 }
 
 bool LeaseMemory::is_of_python_device() const {
-  return is_python_device(*shown_.devices, lease_.device());
+  return is_python_device(shown_.devices.get(), lease_.device());
 }
 
 nb::object LeaseHandle::array() {
   const ShownMemory& shown = memory_->shown();
-  if (!array_.is_valid()) array_ = array_of_python_device(*shown.devices, shown.view, shown.access);
+  if (!array_.is_valid()) array_ = array_of_python_device(shown.devices.get(), shown.view, shown.access);
   if (!array_.is_valid()) {
     base_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
     array_ = views_->shown_as_elements(base_);
@@ -178,7 +178,7 @@ nb::object LeaseHandle::array() {
 
 nb::object LeaseHandle::enter() {
   const ShownMemory& shown = memory_->shown();
-  if (!array_.is_valid()) array_ = array_of_python_device(*shown.devices, shown.view, shown.access);
+  if (!array_.is_valid()) array_ = array_of_python_device(shown.devices.get(), shown.view, shown.access);
   if (!array_.is_valid()) array_ = views_->hand_out(shown);
   return array_;
 }

@@ -382,18 +382,18 @@ void close_what_waits() noexcept {
 
 namespace {
 
-const PythonDriver* python_driver_of(const Devices& devices, Device device) {
-  if (!has_python_devices()) return nullptr;
-  return dynamic_cast<const PythonDriver*>(&devices.driver(devices.memory_of(device)));
+const PythonDriver* python_driver_of(const Devices* devices, Device device) {
+  if (!has_python_devices() || devices == nullptr) return nullptr;
+  return dynamic_cast<const PythonDriver*>(&devices->driver(devices->memory_of(device)));
 }
 
 }  // namespace
 
-bool is_python_device(const Devices& devices, Device device) {
+bool is_python_device(const Devices* devices, Device device) {
   return python_driver_of(devices, device) != nullptr;
 }
 
-nb::object array_of_python_device(const Devices& devices, const StridedView& view, Access access) {
+nb::object array_of_python_device(const Devices* devices, const StridedView& view, Access access) {
   const PythonDriver* const driver = python_driver_of(devices, view.device);
   if (!driver) return {};
   const PythonMemory::Entry* const entry = driver->memory().find(view.data);

@@ -37,9 +37,10 @@ void register_python_devices();
 
 /// The array that a device has made for a buffer's copy, as a lease of the view shows it; invalid where the device is
 /// none that is written in Python.
-nanobind::object array_of_python_device(const Devices& devices, const StridedView& view, Access access);
+nanobind::object array_of_python_device(const Devices* devices, const StridedView& view, Access access);
 
-bool is_python_device(const Devices& devices, Device device);
+/// No devices are those of the process, none of which is.
+bool is_python_device(const Devices* devices, Device device);
 
 /// Whether there are such devices in this process: only then can a buffer's lock be held by who waits for the
 /// interpreter's.

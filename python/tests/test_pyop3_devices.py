@@ -471,3 +471,18 @@ def test_the_two_methods_of_the_base_are_enough():
         x.data_rw[:] += 1
         assert x.state[Least()] == 1
     assert x.data_ro.tolist() == [1, 2, 3]
+
+
+def test_arrays_of_the_process_alone_go_on(arena):
+    x = op3.ArrayBuffer(np.ones(3))
+    with op3.offloading(arena):
+        x.data_ro
+
+    def body(world):
+        u = ts.array(world, ts.distribution((8,), (2,)))
+        with u.write() as a:
+            a[...] = 3
+        with u.read() as a:
+            return float(a.sum())
+
+    assert sum(ts.launch(2, body)) == 24
