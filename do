@@ -439,7 +439,7 @@ do_ci() {
   [[ $long ]] && test_options=
   choose_device
   configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "-DTRANSHIP_TEST_OPTIONS=$test_options" "${python_options[@]}" "${device_options[@]}"
-  cmake --build --preset release --target house_headers "${device_targets[@]}" tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
+  cmake --build --preset release --target house_headers "${device_targets[@]}" tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" ${python_targets:+tranship_python_hosts} $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
   TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-2000} ctest --preset release --parallel "$(nproc)" \
     --label-regex "^($(IFS='|'; echo "house|example|python|device|${optimized[*]}"))\$"

@@ -20,7 +20,9 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/hosts/hosts_fabric.hpp>
+#include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 
 namespace tranship::test {
@@ -285,5 +287,33 @@ std::vector<int> hosts_in_turn(int ranks, int hosts) {
 void launch_hosts(const HostsOptions& options, FunctionRef<void(World&)> body) {
   Launch(options, body).run();
 }
+
+namespace {
+
+void launch_on_hosts(std::vector<int> (*place)(int, int), const LaunchOptions& options,
+                     FunctionRef<void(World&)> body) {
+  HostsOptions hosts{.host_of = place(options.ranks, std::min(options.ranks, 2))};
+  if (options.heap_bytes) hosts.heap_bytes = *options.heap_bytes;
+  if (options.timeout_ns) hosts.timeout_ns = *options.timeout_ns;
+  launch_hosts(hosts, body);
+}
+
+const bool are_registered = [] {
+  register_backend({.name = "hosts",
+                    .state = Backend::State::present,
+                    .note = "ranks are processes, in blocks, of two hosts that share nothing",
+                    .launch = [](const LaunchOptions& options, FunctionRef<void(World&)> body) {
+                      launch_on_hosts(&hosts_in_blocks, options, body);
+                    }});
+  register_backend({.name = "dealt",
+                    .state = Backend::State::present,
+                    .note = "ranks are processes that are dealt to two hosts that share nothing",
+                    .launch = [](const LaunchOptions& options, FunctionRef<void(World&)> body) {
+                      launch_on_hosts(&hosts_in_turn, options, body);
+                    }});
+  return true;
+}();
+
+}  // namespace
 
 }  // namespace tranship::test

@@ -1,5 +1,7 @@
 // Ranks on several hosts that share nothing: each host has memory of its own, and its processes are joined to those of
-// the others by pairs of sockets alone. A back-end for tests, in place of a network.
+// the others by pairs of sockets alone. A back-end for tests, in place of a network. What runs ranks as processes runs
+// them on it where TRANSHIP_BACKEND is "hosts" (ranks in blocks on two hosts) or "dealt" (ranks that are dealt to
+// them).
 #pragma once
 
 #include <cstddef>

@@ -13,6 +13,7 @@
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
@@ -72,6 +73,7 @@ void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) 
 
 void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> body) {
   check_ranks(options);
+  if (const std::optional<Backend> chosen = chosen_backend()) return chosen->launch(options, body);
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
   const auto shared = SharedWorld::make(making_of(options), SharedWorld::Kind::processes);
