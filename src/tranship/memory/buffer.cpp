@@ -174,10 +174,12 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
   storage->data = view.data;
   storage->owner = std::move(owner);
   storage->is_foreign = true;
-  state.copies[id] = std::move(storage);
-  state.version = version;
-  state.cells.update(state.whole, [&](const Box&, detail::CellState& cell) {
-    detail::commit(Intent::write, id, state.version, CallSite{"", 0}, cell);
+  const detail::BufferLock lock(state);
+  lock->know(id);
+  lock->residence.copies[id] = std::move(storage);
+  lock->version = version;
+  lock->residence.cells.update(state.whole, [&](const Box&, detail::CellState& cell) {
+    detail::commit(Intent::write, id, version, CallSite{"", 0}, cell);
   });
   return out;
 }
@@ -250,8 +252,8 @@ CopyState Buffer::state(Device device) const {
 CopyState Buffer::state(Device device, const Region& region) const {
   const MemoryId memory = state_->devices.memory_of(device);
   {
-    const std::lock_guard lock(state_->mutex);
-    if (!state_->has_copy(memory)) return CopyState::unallocated;
+    const detail::BufferLock lock(*state_);
+    if (!lock->residence.has_copy(memory)) return CopyState::unallocated;
   }
   const Region good = valid(device) & region;
   return good == region ? CopyState::valid : good.empty() ? CopyState::stale : CopyState::partly_valid;
@@ -262,8 +264,7 @@ Region Buffer::valid(Device device) const {
 }
 
 std::uint64_t Buffer::version() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->version;
+  return detail::BufferLock(*state_)->version;
 }
 
 void Buffer::invalidate(const Region& region, CallSite where) {
@@ -274,8 +275,7 @@ void Buffer::freeze(CallSite where) {
   state_->freeze(where);
 }
 bool Buffer::is_frozen() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->frozen.line > 0;
+  return detail::BufferLock(*state_)->admission.is_frozen();
 }
 
 Buffer Buffer::duplicate(CallSite where) const {
@@ -286,8 +286,8 @@ Buffer Buffer::duplicate_empty() const {
 }
 
 void Buffer::check(CallSite where) const {
-  const std::lock_guard lock(state_->mutex);
-  if (state_->watch) state_->watch->before_use("check", where);
+  const detail::BufferLock lock(*state_);
+  if (lock->watch) lock->watch->before_use("check", where);
 }
 
 void Buffer::drop(Device device, CallSite where) {

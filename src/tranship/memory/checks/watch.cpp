@@ -35,12 +35,12 @@ Poison::Poison(ElementType type) {
     }
 }
 
-Watch::Watch(BufferState& buffer, Checks checks)
+Watch::Watch(BufferCore& buffer, Checks checks)
     : buffer_(buffer),
       checks_(checks),
-      poison_(buffer.type),
-      copies_(buffer.copies.size()),
-      last_closed_(buffer.copies.size(), CallSite{"", 0}) {}
+      poison_(buffer.shape.type),
+      copies_(buffer.residence.copies.size()),
+      last_closed_(buffer.residence.copies.size(), CallSite{"", 0}) {}
 
 void Watch::know(std::size_t memories) {
   copies_.resize(memories);
@@ -48,20 +48,20 @@ void Watch::know(std::size_t memories) {
 }
 
 bool Watch::sees(MemoryId memory) const {
-  return buffer_.copies[memory] && buffer_.devices.driver(memory).runs_host_functions();
+  return buffer_.residence.copies[memory] && buffer_.shape.devices.driver(memory).runs_host_functions();
 }
 
 bool Watch::guards(MemoryId memory) const {
-  return checks_ >= Checks::guard && buffer_.devices.driver(memory).is_host_memory();
+  return checks_ >= Checks::guard && buffer_.shape.devices.driver(memory).is_host_memory();
 }
 
 Guard* Watch::guard_of(MemoryId memory) const {
-  return buffer_.copies[memory] ? buffer_.copies[memory]->guard.get() : nullptr;
+  return buffer_.residence.copies[memory] ? buffer_.residence.copies[memory]->guard.get() : nullptr;
 }
 
 Watch::OwnWork::OwnWork(const Watch* watch) : watch_(watch) {
   if (!watch) return;
-  for (MemoryId memory = 0; memory < MemoryId(watch->buffer_.copies.size()); ++memory)
+  for (MemoryId memory = 0; memory < MemoryId(watch->buffer_.residence.copies.size()); ++memory)
     opened_.push_back(std::make_unique<OwnAccess>(watch->guard_of(memory)));
 }
 
@@ -69,7 +69,8 @@ Watch::OwnWork::~OwnWork() {
   for (MemoryId memory = 0; memory < MemoryId(opened_.size()); ++memory) {
     if (!watch_->guard_of(memory)) continue;
     try {
-      for (const Event& event : watch_->buffer_.events_before(memory, Intent::write, watch_->buffer_.whole.boxes()))
+      for (const Event& event :
+           watch_->buffer_.residence.events_before(memory, Intent::write, watch_->buffer_.shape.whole.boxes()))
         settle(event, Deadline::after_ns(device_timeout_ns));
     } catch (const Error&) {
       // For good: work that may still touch the pages must find them open.
@@ -81,8 +82,9 @@ Watch::OwnWork::~OwnWork() {
 template <class F>
 void Watch::at_once(MemoryId memory, F f) const {
   const OwnAccess access(guard_of(memory));
-  Stream& stream = buffer_.devices.copy_stream(memory);
-  for (const Event& event : buffer_.events_before(memory, Intent::write, buffer_.whole.boxes())) stream.wait(event);
+  Stream& stream = buffer_.shape.devices.copy_stream(memory);
+  for (const Event& event : buffer_.residence.events_before(memory, Intent::write, buffer_.shape.whole.boxes()))
+    stream.wait(event);
   run_on(stream, f);
   finish(stream.event(), Deadline::after_ns(device_timeout_ns));
 }
@@ -92,7 +94,7 @@ std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
   // FNV-1a over 8 bytes at a time, in four sums that do not wait for each other.
   constexpr std::uint64_t prime = 0x100000001b3;
   std::uint64_t sums[4] = {0xcbf29ce484222325, 1, 2, 3};
-  const auto* data = static_cast<const unsigned char*>(buffer_.copies[memory]->data);
+  const auto* data = static_cast<const unsigned char*>(buffer_.residence.copies[memory]->data);
   const auto add = [&](std::uint64_t& sum, const unsigned char* at, Index bytes) {
     std::uint64_t word = 0;
     std::memcpy(&word, at, std::size_t(bytes));
@@ -100,8 +102,8 @@ std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
   };
   at_once(memory, [&] {
     for (const Box& box : region.boxes())
-      buffer_.for_each_row(box, [&](Index offset, Index count) {
-        Index rest = count * tranship::size_bytes(buffer_.type);
+      buffer_.shape.for_each_row(box, [&](Index offset, Index count) {
+        Index rest = count * tranship::size_bytes(buffer_.shape.type);
         const unsigned char* at = data + offset;
         for (; rest >= 32; at += 32, rest -= 32)
           for (Index lane = 0; lane < 4; ++lane) add(sums[lane], at + 8 * lane, 8);
@@ -114,11 +116,11 @@ std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
 
 void Watch::fill(MemoryId memory, const Region& region) const {
   if (!sees(memory)) return;
-  auto* data = static_cast<unsigned char*>(buffer_.copies[memory]->data);
+  auto* data = static_cast<unsigned char*>(buffer_.residence.copies[memory]->data);
   at_once(memory, [&] {
     for (const Box& box : region.boxes())
-      buffer_.for_each_row(box, [&](Index offset, Index count) {
-        const Index bytes = count * tranship::size_bytes(buffer_.type);
+      buffer_.shape.for_each_row(box, [&](Index offset, Index count) {
+        const Index bytes = count * tranship::size_bytes(buffer_.shape.type);
         for (Index at = 0; at < bytes; at += poison_.width)
           std::memcpy(data + offset + at, poison_.bytes, std::size_t(poison_.width));
       });
@@ -128,11 +130,11 @@ void Watch::fill(MemoryId memory, const Region& region) const {
 Index Watch::count_poison(MemoryId memory, const Region& region) const {
   if (!sees(memory)) return 0;
   Index found = 0;
-  const auto* data = static_cast<const unsigned char*>(buffer_.copies[memory]->data);
-  const Index size = tranship::size_bytes(buffer_.type);
+  const auto* data = static_cast<const unsigned char*>(buffer_.residence.copies[memory]->data);
+  const Index size = tranship::size_bytes(buffer_.shape.type);
   at_once(memory, [&] {
     for (const Box& box : region.boxes())
-      buffer_.for_each_row(box, [&](Index offset, Index count) {
+      buffer_.shape.for_each_row(box, [&](Index offset, Index count) {
         for (Index i = 0; i < count; ++i)
           found += std::memcmp(data + offset + i * size, poison_.bytes, std::size_t(poison_.width)) == 0;
       });
@@ -141,15 +143,16 @@ Index Watch::count_poison(MemoryId memory, const Region& region) const {
 }
 
 Region Watch::at_rest(MemoryId memory) const {
-  Region out = buffer_.whole;
-  for (const BufferState::OpenLease& lease : buffer_.leases)
-    if (lease.is_open && lease.memory == memory && lease.intent != Intent::read) out = out - buffer_.region_of(lease);
+  Region out = buffer_.shape.whole;
+  buffer_.admission.for_each_open([&](const OpenLease& lease) {
+    if (lease.memory == memory && lease.intent != Intent::read) out = out - buffer_.admission.region_of(lease);
+  });
   return out;
 }
 
 bool Watch::is_unchanged(MemoryId memory) {
   Seen& seen = copies_[memory];
-  if (!seen.is_known || !buffer_.copies[memory]) return true;
+  if (!seen.is_known || !buffer_.residence.copies[memory]) return true;
   seen.is_known = false;
   try {
     seen.is_known = sum_of(memory, at_rest(memory)) == seen.sum;
@@ -166,7 +169,7 @@ std::string Watch::change_of(MemoryId memory, const std::string& use) const {
   return fmt::format(
       "buffer '{}': its copy on {} was changed {}before {}: a pointer has been kept, or a lease has "
       "written beyond its cells",
-      buffer_.options.name, tranship::to_string(buffer_.devices.device_of(memory)), since, use);
+      buffer_.shape.options.name, tranship::to_string(buffer_.shape.devices.device_of(memory)), since, use);
 }
 
 void Watch::before_use(const char* use, CallSite where) {
@@ -185,13 +188,13 @@ void Watch::before_loss(MemoryId memory) noexcept {
 }
 
 void Watch::opened(int slot) {
-  const BufferState::OpenLease& lease = buffer_.leases[slot];
-  const Region& region = buffer_.region_of(lease);
+  const OpenLease& lease = buffer_.admission.lease(slot);
+  const Region& region = buffer_.admission.region_of(lease);
   if (Guard* const guard = guard_of(lease.memory)) guard->open(lease.intent, lease.where);
   if (lease.intent == Intent::write && checks_ >= Checks::poison) fill(lease.memory, region);
   remember(lease.memory);
   if (checks_ < Checks::checksums) return;
-  lent_.resize(buffer_.leases.size());
+  lent_.resize(std::size_t(buffer_.admission.slot_count()));
   if (lease.intent == Intent::read) lent_[slot] = sum_of(lease.memory, region);
 }
 
@@ -209,7 +212,7 @@ void Watch::add_found(const std::string& text) noexcept {
 }
 
 void Watch::closing(int slot, Stream& stream, Ending ending) noexcept {
-  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  const OpenLease& lease = buffer_.admission.lease(slot);
   if (checks_ != Checks::none) find([&] { check_closing(slot, stream, ending); });
   // What its end makes stale is compared before it is poisoned.
   for (MemoryId memory = 0; memory < MemoryId(copies_.size()); ++memory)
@@ -224,38 +227,38 @@ void Watch::closing(int slot, Stream& stream, Ending ending) noexcept {
 
 void Watch::check_closing(int slot, Stream& stream, Ending ending) {
   finish(stream.event(), Deadline::after_ns(device_timeout_ns));
-  const BufferState::OpenLease& lease = buffer_.leases[slot];
-  const Region& region = buffer_.region_of(lease);
+  const OpenLease& lease = buffer_.admission.lease(slot);
+  const Region& region = buffer_.admission.region_of(lease);
   if (lease.is_void || ending == Ending::abandoned) return;
   if (lease.intent == Intent::write)
     if (const Index left = count_poison(lease.memory, region))
       add_found(fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} cells unwritten",
-                            buffer_.options.name, tranship::to_string(region),
-                            tranship::to_string(buffer_.devices.device_of(lease.memory)), to_string(lease.where), left,
-                            region.count()));
+                            buffer_.shape.options.name, tranship::to_string(region),
+                            tranship::to_string(buffer_.shape.devices.device_of(lease.memory)), to_string(lease.where),
+                            left, region.count()));
   if (checks_ < Checks::checksums || lease.intent != Intent::read || sum_of(lease.memory, region) == lent_[slot])
     return;
   accept(lease.memory);
-  add_found(fmt::format("buffer '{}': {} on {} was written under the lease to read of {}", buffer_.options.name,
-                        tranship::to_string(region), tranship::to_string(buffer_.devices.device_of(lease.memory)),
+  add_found(fmt::format("buffer '{}': {} on {} was written under the lease to read of {}", buffer_.shape.options.name,
+                        tranship::to_string(region), tranship::to_string(buffer_.shape.devices.device_of(lease.memory)),
                         to_string(lease.where)));
 }
 
 void Watch::closed(int slot, Ending ending) noexcept {
-  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  const OpenLease& lease = buffer_.admission.lease(slot);
   const MemoryId memory = lease.memory;
-  const Region& region = buffer_.region_of(lease);
+  const Region& region = buffer_.admission.region_of(lease);
   if (lease.intent != Intent::read && checks_ != Checks::none)
-    for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other)
-      if ((other != memory || ending == Ending::abandoned) && buffer_.copies[other] &&
-          buffer_.copies[other].use_count() == 1)
+    for (MemoryId other = 0; other < MemoryId(buffer_.residence.copies.size()); ++other)
+      if ((other != memory || ending == Ending::abandoned) && buffer_.residence.copies[other] &&
+          buffer_.residence.copies[other].use_count() == 1)
         find([&] { poison_stale(other, region); });
   find([&] { remember(memory); });
   close_pages(slot);
 }
 
 void Watch::poison_stale(MemoryId memory, const Region& region) {
-  const Region stale = buffer_.cells_where(region, [&](const CellState& cell) {
+  const Region stale = buffer_.residence.cells_where(region, [&](const CellState& cell) {
     return cell.touched.has(memory) && !cell.valid.has(memory) && !cell.partial.has(memory);
   });
   if (stale.empty()) return;
@@ -264,15 +267,15 @@ void Watch::poison_stale(MemoryId memory, const Region& region) {
 }
 
 void Watch::close_pages(int slot) noexcept {
-  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  const OpenLease& lease = buffer_.admission.lease(slot);
   const MemoryId memory = lease.memory;
   const CallSite where = lease.where;
   if (Guard* const guard = lease.storage ? lease.storage->guard.get() : guard_of(memory))
     guard->close(lease.intent, where);
   if (lease.intent == Intent::read) return;
-  for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other)
+  for (MemoryId other = 0; other < MemoryId(buffer_.residence.copies.size()); ++other)
     if (Guard* const guard = other == memory ? nullptr : guard_of(other))
-      guard->written_elsewhere(buffer_.devices.device_of(memory), where);
+      guard->written_elsewhere(buffer_.shape.devices.device_of(memory), where);
 }
 
 void Watch::forget(MemoryId memory) {
@@ -282,7 +285,7 @@ void Watch::forget(MemoryId memory) {
 void Watch::remember(MemoryId memory) {
   Seen& seen = copies_[memory];
   seen.is_known = false;
-  if ((checks_ < Checks::checksums && !seen.has_pointers) || !buffer_.copies[memory]) return;
+  if ((checks_ < Checks::checksums && !seen.has_pointers) || !buffer_.residence.copies[memory]) return;
   seen.sum = sum_of(memory, at_rest(memory));
   seen.is_known = true;
 }
@@ -290,9 +293,9 @@ void Watch::remember(MemoryId memory) {
 void Watch::accept(MemoryId memory) {
   remember(memory);
   for (std::size_t slot = 0; slot < lent_.size(); ++slot)
-    if (const BufferState::OpenLease& lease = buffer_.leases[slot];
+    if (const OpenLease& lease = buffer_.admission.lease(int(slot));
         lease.is_open && lease.memory == memory && lease.intent == Intent::read)
-      lent_[slot] = sum_of(memory, buffer_.region_of(lease));
+      lent_[slot] = sum_of(memory, buffer_.admission.region_of(lease));
 }
 
 void Watch::note_pointers(MemoryId memory) {

@@ -15,7 +15,7 @@
 
 namespace tranship::detail {
 
-struct BufferState;
+struct BufferCore;
 class Guard;
 class OwnAccess;
 
@@ -29,10 +29,11 @@ struct Poison {
   unsigned char bytes[16] = {};
 };
 
-/// Its calls are made under the lock of the buffer, with all streams that touch the copy finished or given before.
+/// A part of what the lock of the buffer guards. Its calls are made with all streams that touch the copy finished or
+/// given before.
 class Watch {
  public:
-  Watch(BufferState& buffer, Checks checks);
+  Watch(BufferCore& buffer, Checks checks);
 
   /// The buffer has so many memories from now on.
   void know(std::size_t memories);
@@ -104,7 +105,7 @@ class Watch {
   template <class F>
   void at_once(MemoryId memory, F f) const;
 
-  BufferState& buffer_;
+  BufferCore& buffer_;
   Checks checks_;
   Poison poison_;
   std::vector<Seen> copies_;           // by memory

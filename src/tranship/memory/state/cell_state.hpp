@@ -1,5 +1,5 @@
 // Private: CellState, what a buffer knows of the cells of one region, and what an access needs and changes. Values
-// only: which memory holds what, never the bytes. buffer_state.hpp carries it out.
+// only: which memory holds what, never the bytes. buffer/carry_out.cpp carries it out.
 //
 // The value of a cell is the one that the `valid` memories hold, combined with what the `partial` memories hold, in the
 // order of their numbers. Invariant: a memory is in at most one of the two sets; where one is partial another is valid,

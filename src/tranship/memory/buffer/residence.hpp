@@ -1,0 +1,85 @@
+// Private: Residence, which memory holds what of a buffer: its copies, the states of its cells, and the work on them
+// that may not be over.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tranship/memory/buffer/admission.hpp>
+#include <tranship/memory/buffer/shape.hpp>
+#include <tranship/memory/buffer/storage.hpp>
+#include <tranship/memory/pool/residents.hpp>
+#include <tranship/memory/state/cell_state.hpp>
+
+namespace tranship::detail {
+
+class Residence {
+ public:
+  /// `self` is the buffer in the list of those whose copies can leave a full memory.
+  Residence(const BufferShape& shape, const Resident& self);
+
+  CellStates cells;
+  std::vector<std::shared_ptr<Storage>> copies;  // by memory
+
+  bool has_copy(MemoryId memory) const { return std::size_t(memory) < copies.size() && copies[memory]; }
+  /// Makes room for the copy in a memory that was added after the buffer was made. Returns whether there was none.
+  bool know(MemoryId memory);
+
+  /// Whether `is_so(state)` for all cells of a region; `only` is cells.only() of it.
+  template <class F>
+  bool all_of(const CellState* only, const Region& region, F&& is_so) const {
+    if (only) return is_so(*only);
+    bool all = true;
+    cells.for_each(region, [&](const Box&, const CellState& cell) { all = all && is_so(cell); });
+    return all;
+  }
+  /// The cells of a region whose state `is_wanted(state)`.
+  template <class F>
+  Region cells_where(const Region& region, F&& is_wanted) const {
+    std::vector<Box> boxes;
+    cells.for_each(region, [&](const Box& box, const CellState& cell) {
+      if (is_wanted(cell)) boxes.push_back(box);
+    });
+    return Region::boxes(boxes);
+  }
+  /// Cells whose value would be lost with this memory's copy.
+  Region needed(MemoryId memory) const;
+  /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
+  /// memory holds but for what is overwritten. Nothing where there is no such copy.
+  std::optional<Region> own_copy_of(const Request& request) const;
+
+  /// Forgets what has been lost with devices.
+  void note_losses();
+  /// Throws `device_lost` where the device of a request is lost.
+  void check_device(const Request& request) const;
+  void forget_copy(MemoryId memory);
+
+  /// From the pool of a memory; what others can do without goes first when it is full.
+  PoolBlock allocate(MemoryId memory, std::size_t bytes);
+  std::shared_ptr<Storage> new_storage(MemoryId memory, bool is_guarded);
+  /// Tells the devices that copy between two memories of foreign memory among these.
+  void register_foreign(MemoryId source, MemoryId target);
+
+  std::vector<Event> events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
+  void add_uses(const Use& use, std::span<const Box> boxes);
+
+ private:
+  /// What `f` allocates in a memory.
+  template <class F>
+  auto with_room(MemoryId memory, F f);
+  /// The array that a device makes by itself; empty where copies come from the pool.
+  std::optional<DeviceArray> make_array(MemoryId memory);
+
+  const BufferShape& shape_;
+  const Resident& self_;
+  Residents& residents_;
+  const std::atomic<int>& losses_;  ///< of devices
+};
+
+inline bool holds(MemoryId memory, const CellState& cell) {
+  return cell.valid.has(memory) || cell.partial.has(memory);
+}
+
+}  // namespace tranship::detail
