@@ -116,7 +116,7 @@ struct BufferState final : BufferShape, private Resident {
 class BufferLock {
  public:
   explicit BufferLock(BufferState& state) : lock_(state.mutex_), core_(state.core_) {}
-  /// Holds it only where nobody else does.
+  /// Holds it only where no other thread does.
   BufferLock(BufferState& state, std::try_to_lock_t) : lock_(state.mutex_, std::try_to_lock), core_(state.core_) {}
   explicit operator bool() const noexcept { return lock_.owns_lock(); }
   BufferCore* operator->() const noexcept { return &core_; }
