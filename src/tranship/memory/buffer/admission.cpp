@@ -6,27 +6,24 @@
 
 namespace tranship::detail {
 
-void Admission::check(const Request& request) const {
-  const std::string& name = shape_.options.name;
+void Admission::check_intent(const Request& request) const {
   if (writes(request.intent) && is_frozen())
-    throw_error(ErrorCode::invalid_use, "buffer '{}' was frozen at {}; {} at {} would change it", name,
+    throw_error(ErrorCode::invalid_use, "buffer '{}' was frozen at {}; {} at {} would change it", shape_.options.name,
                 to_string(frozen_), name_of(request.intent), to_string(request.where));
   if (request.intent == Intent::accumulate && !can_combine(request.combine, shape_.type))
-    throw_error(ErrorCode::invalid_use, "buffer '{}' of {} has no {}", name, tranship::name_of(shape_.type),
-                name_of(request.combine));
-  if (!request.region) return;
-  for (const Box& box : request.region->boxes()) {
-    if (box.dims() != shape_.extents.size())
-      throw_error(ErrorCode::invalid_use, "a region of {} of buffer '{}', which has {}",
-                  amount(box.dims(), "dimension"), name, shape_.extents.size());
-    if (shape_.whole.empty() || !within(box, shape_.whole.boxes()[0]))
-      throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
-                  tranship::to_string(*request.region), name, tranship::to_string(shape_.extents));
-  }
+    throw_error(ErrorCode::invalid_use, "buffer '{}' of {} has no {}", shape_.options.name,
+                tranship::name_of(shape_.type), name_of(request.combine));
 }
 
-void Admission::check_conflicts(const Request& request) const {
-  if (open_count_ == 0) return;
+void Admission::refuse(const Box& box, const Request& request) const {
+  if (box.dims() != shape_.extents.size())
+    throw_error(ErrorCode::invalid_use, "a region of {} of buffer '{}', which has {}", amount(box.dims(), "dimension"),
+                shape_.options.name, shape_.extents.size());
+  throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
+              tranship::to_string(*request.region), shape_.options.name, tranship::to_string(shape_.extents));
+}
+
+void Admission::check_open(const Request& request) const {
   for (const OpenLease& other : leases_) {
     if (!other.is_open) continue;
     if (!writes(other.intent) && !writes(request.intent)) continue;
@@ -54,25 +51,6 @@ void Admission::check_unused(MemoryId memory, CallSite where) const {
     throw_error(ErrorCode::invalid_use, "buffer '{}': its copy on {} cannot be given back at {}: {} since {} is open",
                 shape_.options.name, tranship::to_string(shape_.devices.device_of(memory)), to_string(where),
                 name_of(other->intent), to_string(other->where));
-}
-
-int Admission::enter(const Request& request) {
-  int slot = 0;
-  if (open_count_ > 0)
-    while (slot < int(leases_.size()) && leases_[slot].is_open) ++slot;
-  if (slot == int(leases_.size())) leases_.emplace_back();
-  OpenLease& entry = leases_[slot];
-  entry.is_open = true;
-  entry.is_void = false;
-  entry.intent = request.intent;
-  entry.combine = request.combine;
-  entry.memory = request.memory;
-  entry.where = request.where;
-  entry.cause = request.cause;
-  entry.is_whole = request.region == nullptr;
-  if (request.region) entry.region = *request.region;
-  ++open_count_;
-  return slot;
 }
 
 }  // namespace tranship::detail

@@ -49,9 +49,17 @@ class Admission {
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? shape_.whole : lease.region; }
 
   /// Throws where the buffer can never grant a request as it is now.
-  void check(const Request& request) const;
+  void check(const Request& request) const {
+    if (request.intent == Intent::accumulate || is_frozen()) check_intent(request);
+    if (!request.region) return;
+    for (const Box& box : request.region->boxes())
+      if (box.dims() != shape_.extents.size() || shape_.whole.empty() || !within(box, shape_.whole.boxes()[0]))
+        refuse(box, request);
+  }
   /// Throws where an open lease forbids it.
-  void check_conflicts(const Request& request) const;
+  void check_conflicts(const Request& request) const {
+    if (open_count_ > 0) check_open(request);
+  }
   /// Throws when a lease that writes is open; `done` says what it forbids.
   void check_no_writer(const char* done, CallSite where) const;
   /// Throws when a lease is open on the memory's copy, which is to be given back.
@@ -87,6 +95,9 @@ class Admission {
   }
 
  private:
+  void check_intent(const Request& request) const;
+  [[noreturn]] void refuse(const Box& box, const Request& request) const;
+  void check_open(const Request& request) const;
   /// The first open lease that `is_wanted(lease)`; null when there is none.
   template <class F>
   const OpenLease* open_lease(F&& is_wanted) const {
@@ -103,5 +114,24 @@ class Admission {
   int open_count_ = 0;
   CallSite frozen_{"", 0};  // line 0: it is not
 };
+
+inline int Admission::enter(const Request& request) {
+  int slot = 0;
+  if (open_count_ > 0)
+    while (slot < int(leases_.size()) && leases_[slot].is_open) ++slot;
+  if (slot == int(leases_.size())) leases_.emplace_back();
+  OpenLease& entry = leases_[slot];
+  entry.is_open = true;
+  entry.is_void = false;
+  entry.intent = request.intent;
+  entry.combine = request.combine;
+  entry.memory = request.memory;
+  entry.where = request.where;
+  entry.cause = request.cause;
+  entry.is_whole = request.region == nullptr;
+  if (request.region) entry.region = *request.region;
+  ++open_count_;
+  return slot;
+}
 
 }  // namespace tranship::detail

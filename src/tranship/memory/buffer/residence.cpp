@@ -14,12 +14,6 @@ Residence::Residence(const BufferShape& shape, const Resident& self)
       residents_(shape.devices.residents()),
       losses_(shape.devices.losses()) {}
 
-bool Residence::know(MemoryId memory) {
-  if (std::size_t(memory) < copies.size()) return false;
-  copies.resize(std::size_t(memory) + 1);
-  return true;
-}
-
 Region Residence::needed(MemoryId memory) const {
   return cells_where(shape_.whole, [&](const CellState& cell) { return is_needed(cell, memory); });
 }
@@ -32,8 +26,7 @@ std::optional<Region> Residence::own_copy_of(const Request& request) const {
   return held - (request.region ? *request.region : shape_.whole);
 }
 
-void Residence::check_device(const Request& request) const {
-  if (losses_.load(std::memory_order_acquire) == 0) return;
+void Residence::check_lost(const Request& request) const {
   if (const std::string loss = shape_.devices.driver(request.memory).loss(); !loss.empty())
     throw_error(ErrorCode::device_lost, "buffer '{}': {} on {} at {}: {}", shape_.options.name, name_of(request.intent),
                 tranship::to_string(request.device), to_string(request.where), loss);
@@ -65,8 +58,7 @@ std::optional<DeviceArray> Residence::make_array(MemoryId memory) {
   return with_room(memory, [&] { return driver.make_array(shape_.type, count); });
 }
 
-void Residence::note_losses() {
-  if (losses_.load(std::memory_order_acquire) == 0) return;
+void Residence::forget_lost() {
   MemorySet lost;
   for (MemoryId memory = 0; memory < MemoryId(copies.size()); ++memory)
     if (!shape_.devices.driver(memory).loss().empty()) lost.add(memory);
@@ -128,8 +120,7 @@ std::vector<Event> Residence::events_before(MemoryId memory, Intent intent, std:
   return events;
 }
 
-void Residence::add_uses(const Use& use, std::span<const Box> boxes) {
-  if (!use.event.stream) return;
+void Residence::remember(const Use& use, std::span<const Box> boxes) {
   bool changes = !is_over(use.event);
   if (!changes)
     for (const Box& box : boxes)

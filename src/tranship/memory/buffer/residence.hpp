@@ -25,7 +25,11 @@ class Residence {
 
   bool has_copy(MemoryId memory) const { return std::size_t(memory) < copies.size() && copies[memory]; }
   /// Makes room for the copy in a memory that was added after the buffer was made. Returns whether there was none.
-  bool know(MemoryId memory);
+  bool know(MemoryId memory) {
+    if (std::size_t(memory) < copies.size()) return false;
+    copies.resize(std::size_t(memory) + 1);
+    return true;
+  }
 
   /// Whether `is_so(state)` for all cells of a region; `only` is cells.only() of it.
   template <class F>
@@ -51,9 +55,13 @@ class Residence {
   std::optional<Region> own_copy_of(const Request& request) const;
 
   /// Forgets what has been lost with devices.
-  void note_losses();
+  void note_losses() {
+    if (losses_.load(std::memory_order_acquire) > 0) forget_lost();
+  }
   /// Throws `device_lost` where the device of a request is lost.
-  void check_device(const Request& request) const;
+  void check_device(const Request& request) const {
+    if (losses_.load(std::memory_order_acquire) > 0) check_lost(request);
+  }
   void forget_copy(MemoryId memory);
 
   /// From the pool of a memory; what others can do without goes first when it is full.
@@ -63,9 +71,14 @@ class Residence {
   void register_foreign(MemoryId source, MemoryId target);
 
   std::vector<Event> events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
-  void add_uses(const Use& use, std::span<const Box> boxes);
+  void add_uses(const Use& use, std::span<const Box> boxes) {
+    if (use.event.stream) remember(use, boxes);
+  }
 
  private:
+  void remember(const Use& use, std::span<const Box> boxes);
+  void forget_lost();
+  void check_lost(const Request& request) const;
   /// What `f` allocates in a memory.
   template <class F>
   auto with_room(MemoryId memory, F f);
