@@ -304,5 +304,28 @@ TEST(Devices, foreign_memory_is_registered_with_a_device_once_and_for_as_long_as
   EXPECT_EQ(registered(0), 0);
 }
 
+TEST(Devices, stale_regions_of_one_memory_are_copied_by_one_launch) {
+  for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::deferred, FakeTiming::threaded}) {
+    Devices devices({.kinds = {FakeDevices{.count = 1, .timing = timing}}});
+    const Driver& gpu = devices.driver(devices.memory_of(Device::fake(0)));
+    Buffer x(ElementType::i32, {40, 6}, {.devices = &devices});
+    std::fill_n(x.write().data<int>(), 240, 1);
+    x.read({.device = Device::fake(0)}).close();
+    for (int row = 0; row < 40; row += 4) {
+      Lease lease = x.write({.region = Region(Box({row, 1}, {row + 1, 5}))});
+      for (int j = 1; j < 5; ++j) lease.data<int>()[6 * row + j] = row;
+    }
+    const std::int64_t before = gpu.counts().launches;
+    x.prefetch({.device = Device::fake(0)});
+    // Copies that are not over are noted in the ledger by a function that follows them.
+    EXPECT_LE(gpu.counts().launches - before, timing == FakeTiming::eager ? 1 : 11);
+    x.write({.device = Device::fake(0), .region = Region(Box({39, 0}, {40, 6}))}).close();
+    const Lease back = x.read({.region = Region(Box({0, 0}, {39, 6}))});
+    for (int row = 0; row < 39; ++row)
+      for (int j = 0; j < 6; ++j)
+        EXPECT_EQ(back.data<const int>()[6 * row + j], row % 4 == 0 && j > 0 && j < 5 ? row : 1) << row << " " << j;
+  }
+}
+
 }  // namespace
 }  // namespace tranship

@@ -48,6 +48,9 @@ struct BufferCore {
 
  private:
   void carry_out(const Step& step, const Request& request);
+  /// How many of the first steps are copies that a stream takes as one list: 1 where there is no list.
+  std::size_t copies_together(std::span<const Step> steps, MemoryId memory) const;
+  void copy_together(std::span<const Step> steps, const Request& request);
   /// Returns when the merged value is there.
   Event merge(const Step& step, const Request& request);
   Event fold(const Step& step, const Request& request);

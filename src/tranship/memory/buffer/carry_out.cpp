@@ -241,6 +241,43 @@ void BufferCore::carry_out(const Step& step, const Request& request) {
   residence.cells.update(step.box, [&](const Box&, CellState& cell) { apply(step, memory, request.combine, cell); });
 }
 
+std::size_t BufferCore::copies_together(std::span<const Step> steps, MemoryId memory) const {
+  const auto is_copy = [](const Step& step) { return step.kind == Step::Kind::copy || step.kind == Step::Kind::take; };
+  // A list is longer than what one copy needs by far.
+  constexpr std::size_t count_max = 64;
+  std::size_t count = 1;
+  if (!is_copy(steps[0]) || route_between(shape.devices, steps[0].source, memory) == Route::through_host) return count;
+  while (count < std::min(steps.size(), count_max) && is_copy(steps[count]) && steps[count].source == steps[0].source)
+    ++count;
+  return count;
+}
+
+void BufferCore::copy_together(std::span<const Step> steps, const Request& request) {
+  const MemoryId source = steps[0].source, memory = request.memory;
+  Stream& stream = stream_between(source, memory);
+  residence.register_foreign(source, memory);
+  std::vector<StreamCopy> copies;
+  copies.reserve(steps.size());
+  for (const Step& step : steps) {
+    const std::span<const Box> box(&step.box, 1);
+    wait_for(stream, residence.events_before(source, Intent::read, box));
+    wait_for(stream, residence.events_before(memory, Intent::write, box));
+    const Index offset = shape.offset_bytes(step.box);
+    copies.push_back({.block = block_of(step.box, false, false),
+                      .width = shape.width(),
+                      .source = static_cast<const std::byte*>(place(source).data) + offset,
+                      .target = static_cast<std::byte*>(place(memory).data) + offset});
+  }
+  stream.copy_list(copies);
+  const Event over = stream.event();
+  for (const Step& step : steps) {
+    const std::span<const Box> box(&step.box, 1);
+    residence.add_uses({source, over, Intent::read}, box);
+    residence.add_uses({memory, over, Intent::write}, box);
+    residence.cells.update(step.box, [&](const Box&, CellState& cell) { apply(step, memory, request.combine, cell); });
+  }
+}
+
 void BufferCore::carry_out(const Request& request, std::optional<Cause> asked) {
   const MemoryId memory = request.memory;
   CopyPlan plan(shape, residence, request, asked);
@@ -259,7 +296,14 @@ void BufferCore::carry_out(const Request& request, std::optional<Cause> asked) {
       own.emplace(watch.get());
       watch->forget(memory);
     }
-    for (; done < steps.size(); ++done) carry_out(steps[done], request);
+    while (done < steps.size()) {
+      const std::size_t count = copies_together(steps.subspan(done), memory);
+      if (count > 1)
+        copy_together(steps.subspan(done, count), request);
+      else
+        carry_out(steps[done], request);
+      done += count;
+    }
   } catch (...) {
     Few<CopyRecord> records;
     add_records(shape, residence, steps.first(done), request, asked, records);
