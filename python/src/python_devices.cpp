@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 #include <tranship/memory/combination.hpp>
@@ -116,14 +117,15 @@ class PythonMemory {
         return nb::object(calls.attr("allocate")(count, std::string(numpy_kind(type))));
       } catch (nb::python_error& error) {
         if (!error.matches(PyExc_MemoryError)) throw;
-        throw_error(ErrorCode::no_memory, "no room on {} for {} elements of {} bytes: {}", to_string(device_), count,
-                    size_bytes(type), error_of(error).message());
+        throw_error(ErrorCode::no_memory, "no room on {} for {} of {}: {}", to_string(device_),
+                    amount(count, "element"), amount(size_bytes(type), "byte"), error_of(error).message());
       }
     });
     void* const first = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (first == MAP_FAILED) {
       Dropped::all().add(std::move(array));
-      throw_error(ErrorCode::no_memory, "no addresses are left for {} bytes of {}", bytes, to_string(device_));
+      throw_error(ErrorCode::no_memory, "no addresses are left for {} of {}", amount(Index(bytes), "byte"),
+                  to_string(device_));
     }
     const auto at = reinterpret_cast<std::uintptr_t>(first);
     const std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/buffer/buffer_state.hpp>
 #include <tranship/memory/buffer/thread_scopes.hpp>
@@ -167,8 +168,8 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
   if (view.imaginary)
     throw_error(ErrorCode::unsupported, "buffer '{}': a view of 2 planes; a buffer has 1", state.options.name);
   if (!view.data && state.size_bytes > 0)
-    throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {} bytes", state.options.name,
-                state.size_bytes);
+    throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {}", state.options.name,
+                amount(state.size_bytes, "byte"));
   const MemoryId id = state.devices.memory_of(view.device);
   auto storage = std::make_shared<detail::Storage>();
   storage->data = view.data;
@@ -225,8 +226,8 @@ std::vector<CopyRecord> Buffer::predict(Intent intent, const Access& access, Cal
 
 std::string Buffer::explain(Intent intent, const Access& access, CallSite where) const {
   const detail::Request request = request_of(*state_, intent, access, where);
-  std::string out = fmt::format("buffer '{}': {} [{}], {} bytes, version {}\n", name(), name_of(type()),
-                                to_string(extents()), state_->size_bytes, version());
+  std::string out = fmt::format("buffer '{}': {} [{}], {}, version {}\n", name(), name_of(type()), to_string(extents()),
+                                amount(state_->size_bytes, "byte"), version());
   for (MemoryId memory = 0; memory < devices().memory_count(); ++memory) {
     const Device device = devices().device_of(memory);
     const CopyState there = state(device);

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/json.hpp>
 #include <tranship/memory/buffer/thread_scopes.hpp>
@@ -158,8 +159,9 @@ const char* name_of(Route route) {
 }
 
 std::string to_string(const CopyRecord& record) {
-  std::string out = fmt::format("{} {} bytes {} of '{}', {}", track_of({record.source, record.target}), record.bytes,
-                                to_string(record.region), record.buffer, name_of(record.cause));
+  std::string out =
+      fmt::format("{} {} {} of '{}', {}", track_of({record.source, record.target}), amount(record.bytes, "byte"),
+                  to_string(record.region), record.buffer, name_of(record.cause));
   if (record.writer.line > 0)
     out += fmt::format("{} write at {}", record.cause == Cause::stale ? " since" : ", last", to_string(record.writer));
   if (record.requester.line > 0) out += fmt::format(", for {}", to_string(record.requester));
@@ -361,9 +363,9 @@ void check_scopes(std::span<const CopyRecord> copies) {
       const auto largest = std::max_element(copies.begin(), copies.end(),
                                             [](const CopyRecord& a, const CopyRecord& b) { return a.bytes < b.bytes; });
       throw_error(ErrorCode::invalid_use,
-                  "copies of {} bytes, but {} of {} bytes are left of the budget opened at {}; the largest: {}", bytes,
-                  std::max<std::int64_t>(0, budget->bytes_max_ - budget->spent_bytes_), budget->bytes_max_,
-                  to_string(budget->where_), to_string(*largest));
+                  "copies of {}, but {} of {} are left of the budget opened at {}; the largest: {}",
+                  amount(bytes, "byte"), std::max<std::int64_t>(0, budget->bytes_max_ - budget->spent_bytes_),
+                  amount(budget->bytes_max_, "byte"), to_string(budget->where_), to_string(*largest));
     }
 }
 

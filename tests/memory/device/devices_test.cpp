@@ -312,19 +312,32 @@ TEST(Devices, stale_regions_of_one_memory_are_copied_by_one_launch) {
     std::fill_n(x.write().data<int>(), 240, 1);
     x.read({.device = Device::fake(0)}).close();
     for (int row = 0; row < 40; row += 4) {
-      Lease lease = x.write({.region = Region(Box({row, 1}, {row + 1, 5}))});
+      Lease lease = x.write({.region = Region(Box{{row, 1}, {row + 1, 5}})});
       for (int j = 1; j < 5; ++j) lease.data<int>()[6 * row + j] = row;
     }
     const std::int64_t before = gpu.counts().launches;
     x.prefetch({.device = Device::fake(0)});
     // Copies that are not over are noted in the ledger by a function that follows them.
     EXPECT_LE(gpu.counts().launches - before, timing == FakeTiming::eager ? 1 : 11);
-    x.write({.device = Device::fake(0), .region = Region(Box({39, 0}, {40, 6}))}).close();
-    const Lease back = x.read({.region = Region(Box({0, 0}, {39, 6}))});
+    x.write({.device = Device::fake(0), .region = Region(Box{{39, 0}, {40, 6}})}).close();
+    const Lease back = x.read({.region = Region(Box{{0, 0}, {39, 6}})});
     for (int row = 0; row < 39; ++row)
       for (int j = 0; j < 6; ++j)
         EXPECT_EQ(back.data<const int>()[6 * row + j], row % 4 == 0 && j > 0 && j < 5 ? row : 1) << row << " " << j;
   }
+}
+
+TEST(Devices, one_byte_is_a_byte) {
+  Devices devices({.kinds = {FakeDevices{.count = 1, .capacity_bytes = 1}}});
+  Buffer x(ElementType::i8, {1}, {.name = "x", .devices = &devices});
+  EXPECT_TRUE(contains(x.explain(), "1 byte, version")) << x.explain();
+  const auto full = fault_of([&] { x.read({.device = Device::fake(0)}); }, ErrorCode::no_memory);
+  EXPECT_TRUE(contains(full, "no room on fake:0 for 1 byte ") && contains(full, "the limit is 1 byte")) << full;
+  x.write().close();
+  const auto lost = fault_of([&] { x.drop(Device::host()); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(lost, "would lose 1 of its 1 byte, ")) << lost;
+  const auto last = fault_of([&] { x.evict(Device::host()); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(last, "1 of its 1 byte is only on the host")) << last;
 }
 
 }  // namespace

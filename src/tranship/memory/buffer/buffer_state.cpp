@@ -4,6 +4,7 @@
 #include <exception>
 #include <string_view>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship::detail {
@@ -271,8 +272,8 @@ void BufferState::drop(Device device, CallSite where) {
   lock->admission.check_unused(memory, where);
   if (lock->watch) lock->watch->before_use("drop", where);
   if (const Region lost = lock->residence.needed(memory); !lost.empty())
-    throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {} bytes, {}",
-                options.name, tranship::to_string(device), to_string(where), bytes_of(lost), size_bytes,
+    throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {}, {}",
+                options.name, tranship::to_string(device), to_string(where), bytes_of(lost), amount(size_bytes, "byte"),
                 tranship::to_string(lost));
   lock->forget_copy(memory);
 }
@@ -286,9 +287,8 @@ void BufferState::evict(Device device, CallSite where) {
   if (lock->watch) lock->watch->before_use("eviction", where);
   const Region kept = lock->residence.needed(memory);
   if (!kept.empty() && memory == 0)
-    throw_error(ErrorCode::invalid_use,
-                "buffer '{}': {} of its {} bytes are only on the host, which is the last resort", options.name,
-                bytes_of(kept), size_bytes);
+    throw_error(ErrorCode::invalid_use, "buffer '{}': {} of its {} {} only on the host, which is the last resort",
+                options.name, bytes_of(kept), amount(size_bytes, "byte"), plural(bytes_of(kept), "is", "are"));
   const Request request{.device = Device::host(), .memory = 0, .region = &kept, .where = where, .leaving = memory};
   if (!kept.empty()) {
     lock->admission.check_conflicts(request);

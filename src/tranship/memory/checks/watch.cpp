@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/buffer/buffer_state.hpp>
 
@@ -232,10 +233,10 @@ void Watch::check_closing(int slot, Stream& stream, Ending ending) {
   if (lease.is_void || ending == Ending::abandoned) return;
   if (lease.intent == Intent::write)
     if (const Index left = count_poison(lease.memory, region))
-      add_found(fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} cells unwritten",
+      add_found(fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} unwritten",
                             buffer_.shape.options.name, tranship::to_string(region),
                             tranship::to_string(buffer_.shape.devices.device_of(lease.memory)), to_string(lease.where),
-                            left, region.count()));
+                            left, amount(region.count(), "cell")));
   if (checks_ < Checks::checksums || lease.intent != Intent::read || sum_of(lease.memory, region) == lent_[slot])
     return;
   accept(lease.memory);

@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/sync.hpp>
 
@@ -280,11 +281,11 @@ void Pool::State::keep(Block& block) {
 
 void Pool::State::fail(int size_class, std::size_t size_bytes) const {
   const std::int64_t limit_bytes = std::min(options.limit_bytes, driver.capacity_bytes());
-  const std::string limit = limit_bytes == INT64_MAX ? "none" : fmt::format("{} bytes", limit_bytes);
+  const std::string limit = limit_bytes == INT64_MAX ? "none" : amount(limit_bytes, "byte");
   throw_error(ErrorCode::no_memory,
-              "no room on {} for {} bytes (a block of {}): {} bytes are in use, {} are kept, the limit is {}",
-              to_string(driver.device()), size_bytes, bytes_of_class(size_class), counts.in_use_bytes,
-              counts.kept_bytes, limit);
+              "no room on {} for {} (a block of {}): {} bytes are in use, {} are kept, the limit is {}",
+              to_string(driver.device()), amount(Index(size_bytes), "byte"), bytes_of_class(size_class),
+              counts.in_use_bytes, counts.kept_bytes, limit);
 }
 
 Pool::Pool(Driver& driver, PoolOptions options) : state_(std::make_unique<State>(driver, options)) {
