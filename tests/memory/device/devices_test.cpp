@@ -225,6 +225,9 @@ TEST(Devices, a_kind_is_known_by_the_name_under_which_it_is_registered) {
 struct Cards {
   static constexpr std::string_view kind = "card";
 };
+struct NoTwins {
+  static constexpr std::string_view kind = "twin";
+};
 
 TEST(Devices, a_kind_that_is_registered_twice_or_lacks_a_function_or_is_not_there_is_refused_by_name) {
   const auto again = fault_of([] { register_devices(twin_devices); }, ErrorCode::invalid_use);
@@ -237,6 +240,8 @@ TEST(Devices, a_kind_that_is_registered_twice_or_lacks_a_function_or_is_not_ther
   EXPECT_TRUE(contains(cannot_find, "'odd'") && contains(cannot_find, "finds")) << cannot_find;
   const auto missing = fault_of([] { Devices devices({.kinds = {Cards{}}}); }, ErrorCode::invalid_use);
   EXPECT_TRUE(contains(missing, "'card'") && contains(missing, "fake, twin")) << missing;
+  const auto other = fault_of([] { Devices devices({.kinds = {NoTwins{}}}); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(other, "'twin'") && contains(other, "another type")) << other;
 }
 
 TEST(Devices, what_is_added_later_serves_buffers_that_were_made_before) {

@@ -192,7 +192,11 @@ Devices::State::State(const DevicesOptions& options) : wait_timeout_ns(options.w
 
 void Devices::State::add(const DevicesOfKind& devices) {
   const Lock lock(sets_mutex);
-  sets.push_back(family_of(devices.kind()).make(devices.options(), {wait_timeout_ns, losses}));
+  try {
+    sets.push_back(family_of(devices.kind()).make(devices.options(), {wait_timeout_ns, losses}));
+  } catch (const std::bad_any_cast&) {
+    throw_error(ErrorCode::invalid_use, "devices of kind '{}' take options of another type", devices.kind());
+  }
   try {
     add_all_of(*sets.back());
   } catch (...) {
