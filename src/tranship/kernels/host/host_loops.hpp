@@ -7,20 +7,13 @@
 #include <immintrin.h>
 #endif
 
-#include <tranship/base/sanitizers.hpp>
 #include <tranship/kernels/arithmetic.hpp>
 #include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/host/inlined.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
-// Sanitizers check every access of what is inlined: a minute of compiling, where calls find the same.
-#if defined(TRANSHIP_SANITIZED)
-#define TRANSHIP_INLINE inline
-#else
-#define TRANSHIP_INLINE [[gnu::always_inline]] inline
 #endif
 
 namespace tranship::loops {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 
-#define TRANSHIP_INLINE [[gnu::always_inline]] inline
+#include <tranship/kernels/host/inlined.hpp>
 
 namespace tranship {
 namespace {

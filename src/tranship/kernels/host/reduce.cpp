@@ -8,14 +8,13 @@
 
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/host/inlined.hpp>
 #include <tranship/kernels/host/packet_unit.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
-
-#define TRANSHIP_INLINE [[gnu::always_inline]] inline
 
 namespace tranship::detail {
 namespace {
