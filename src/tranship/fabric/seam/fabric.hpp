@@ -10,9 +10,9 @@
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/seam/board.hpp>
-#include <tranship/fabric/seam/call.hpp>
 #include <tranship/fabric/seam/clock.hpp>
 #include <tranship/fabric/seam/domain.hpp>
+#include <tranship/fabric/seam/meeting.hpp>
 #include <tranship/fabric/seam/members.hpp>
 #include <tranship/fabric/seam/team_slots.hpp>
 #include <tranship/fabric/seam/transport.hpp>
@@ -24,25 +24,6 @@ class World;
 
 /// What a rank can do with a peer: load and store its memory, or only send it messages.
 enum class PeerKind { reachable, messaged };
-
-/// How the ranks of one team meet. One object per rank and team.
-class Meeting {
- public:
-  virtual ~Meeting() = default;
-  /// Returns when all members have called it. What any of them wrote before is seen by all after it. Throws `mismatch`
-  /// on every member when their calls differ.
-  virtual void meet(World& world, const Call& call, CallSite where) = 0;
-  /// The same, with `size_bytes` from each member, in their order, to `all` of each.
-  virtual void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
-                      CallSite where) = 0;
-  /// The same, with `size_bytes` from one member to `data` of all others. Each of them reads that member alone.
-  virtual void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
-                      CallSite where) = 0;
-  /// Calls that this rank has made in this slot; it may have served other teams before. All members must begin with the
-  /// same number, which is not less than any of theirs, and meet in a larger team before they meet here.
-  virtual std::uint64_t calls() const noexcept = 0;
-  virtual void begin_at(std::uint64_t calls) = 0;
-};
 
 class Fabric {
  public:
