@@ -51,6 +51,11 @@ class CountingMeeting final : public Meeting {
     inner_->spread(world, call, data, size_bytes, from_member, where);
     count();
   }
+  void reduce(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine,
+              CallSite where) override {
+    inner_->reduce(world, call, record, size_bytes, combine, where);
+    count();
+  }
   std::uint64_t calls() const noexcept override { return inner_->calls(); }
   void begin_at(std::uint64_t calls) override { inner_->begin_at(calls); }
 

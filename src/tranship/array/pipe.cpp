@@ -12,6 +12,7 @@
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/agreement.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/lower/view_overlap.hpp>
@@ -25,42 +26,39 @@ constexpr Index buffers_max = 256;
 constexpr Index exchanges_max = 256;
 constexpr std::string_view target_side = "target";
 
-/// What a rank tells all others before they go on.
+/// One side, as ranks say it that are given it: the fingerprint of its distribution, and the bytes of its JSON.
+struct SideText {
+  std::uint64_t fingerprint = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const SideText&, const SideText&) = default;
+};
+struct SideTerms {
+  Alike<SideText> text;
+  Alike<Index> buffers;  ///< of ranks that are in it
+  Index givers = 0;      ///< ranks that are given it
+
+  friend SideTerms joined(const SideTerms& a, const SideTerms& b) {
+    return {joined(a.text, b.text), joined(a.buffers, b.buffers), a.givers + b.givers};
+  }
+};
 struct Terms {
-  int code = 0;
-  char text[240] = {};
-  std::uint64_t source = 0;  // fingerprints; 0 of a side that the rank was not given
-  std::uint64_t target = 0;
-  Index source_bytes = 0;  // of its JSON
-  Index target_bytes = 0;
-  Index from = 0;  // buffers; 0 of a side that the rank is not in
-  Index to = 0;
-  bool has_source_cells = false;
-  bool gets_nothing = false;  // a receiver to which no rank sends anything
+  SideTerms source, target;
 };
 
-/// What `f` throws is thrown on all ranks. Collective.
-template <class F>
-std::vector<Terms> agreed(World& world, CallSite where, F&& f) {
-  Terms mine;
-  std::optional<Error> failed;
-  try {
-    f(mine);
-  } catch (const Error& error) {
-    failed = error;
-  } catch (const std::bad_alloc&) {
-    failed = make_error(ErrorCode::no_memory, "no memory to set up a pipe (rank {})", world.rank());
-  }
-  if (failed) {
-    mine.code = int(failed->code());
-    failed->message().copy(mine.text, sizeof mine.text - 1);
-  }
-  std::vector<Terms> all = world.all_gather(mine, where);
-  if (failed) throw *failed;
-  for (std::size_t r = 0; r < all.size(); ++r)
-    if (all[r].code != 0)
-      throw_error(static_cast<ErrorCode>(all[r].code), "rank {} cannot take part in the pipe: {}", r, all[r].text);
-  return all;
+/// What a rank has found when the plan is known.
+struct Findings {
+  /// Of the ranks of the source, in its order, the first one that has cells.
+  std::uint64_t sender_with_cells = UINT64_MAX;
+  std::uint64_t gets_nothing = 0;  ///< a receiver to which no rank sends anything
+};
+
+/// Collective: the terms of all ranks together. What `f` throws is thrown on all ranks.
+template <class T, class Combine, class F>
+T agreed(World& world, CallSite where, Combine&& combine, F&& f) {
+  T mine;
+  const Result<void> made = tried("set up a pipe", [&] { f(mine); });
+  const Call call{.kind = CallKind::agreement, .size_bytes = sizeof(T)};
+  return agree(world.team(), call, made, mine, combine, "cannot take part in the pipe", where);
 }
 
 void check_side(const char* side, const World& world, const ArraySpec& spec, const PipeBuffers& buffers) {
@@ -88,36 +86,27 @@ void check_side(const char* side, const World& world, const ArraySpec& spec, con
   }
 }
 
-/// The distribution that all ranks agree on, from a rank that has it. Collective.
-ArraySpec common_spec(World& world, const char* side, const std::optional<ArraySpec>& mine,
-                      const std::vector<Terms>& terms, std::uint64_t Terms::*fingerprint, Index Terms::*bytes,
+/// Collective: the distribution that all ranks agree on, from a rank that has it.
+ArraySpec common_spec(World& world, const char* side, const std::optional<ArraySpec>& mine, const SideTerms& terms,
                       CallSite where) {
-  const auto has = [&](const Terms& t) { return t.*fingerprint != 0; };
-  const auto first = std::find_if(terms.begin(), terms.end(), has);
-  if (first == terms.end()) throw_error(ErrorCode::mismatch, "no rank gives the distribution of the {}", side);
-  std::string text(std::size_t((*first).*bytes), ' ');
-  const auto root = Rank(first - terms.begin());
-  const auto differs = [&](const Terms& t) { return has(t) && t.*fingerprint != (*first).*fingerprint; };
-  const auto other = std::find_if(terms.begin(), terms.end(), differs);
-  if (other == terms.end() && std::all_of(terms.begin(), terms.end(), has)) return *mine;
-  if (world.rank() == root) text = to_json(*mine);
-  world.broadcast(text.data(), text.size(), root, where);
-  if (other != terms.end())
+  const Alike<SideText>& said = terms.text;
+  if (said.first_member < 0) throw_error(ErrorCode::mismatch, "no rank gives the distribution of the {}", side);
+  if (!said.differ() && terms.givers == world.size()) return *mine;
+  std::string text(said.first.bytes, ' ');
+  if (world.rank() == said.first_member) text = to_json(*mine);
+  world.broadcast(text.data(), text.size(), said.first_member, where);
+  if (said.differ())
     throw_error(ErrorCode::mismatch, "the {} is {} on rank {}, and another one on rank {} (this is rank {})", side,
-                to_text(array_spec_from_json(text)), root, other - terms.begin(), world.rank());
+                to_text(array_spec_from_json(text)), said.first_member, said.other_member, world.rank());
   return mine ? *mine : array_spec_from_json(text);
 }
 
 /// The number of buffers that all ranks of a side have.
-Index common_count(const char* side, const std::vector<Terms>& terms, Index Terms::*count) {
-  const auto has = [&](const Terms& t) { return t.*count != 0; };
-  const auto first = std::find_if(terms.begin(), terms.end(), has);
-  if (first == terms.end()) return 1;
-  for (std::size_t r = 0; r < terms.size(); ++r)
-    if (has(terms[r]) && terms[r].*count != (*first).*count)
-      throw_error(ErrorCode::mismatch, "rank {} has {} of the {}, rank {} has {}", first - terms.begin(),
-                  amount((*first).*count, "buffer"), side, r, terms[r].*count);
-  return (*first).*count;
+Index common_count(const char* side, const Alike<Index>& buffers) {
+  if (buffers.differ())
+    throw_error(ErrorCode::mismatch, "rank {} has {} of the {}, rank {} has {}", buffers.first_member,
+                amount(buffers.first, "buffer"), side, buffers.other_member, buffers.other);
+  return buffers.first_member < 0 ? 1 : buffers.first;
 }
 
 std::vector<ArrayRef> buffers_of(World& world, const ArraySpec& spec, const PipeBuffers& buffers, Index count,
@@ -147,14 +136,6 @@ void check_apart(const std::vector<ArrayRef>& from, const std::vector<ArrayRef>&
       if (all[i].second->data && all[j].second->data && share_bytes(*all[i].second, *all[j].second))
         throw_error(ErrorCode::invalid_use, "buffer {} at {} and buffer {} at {} share memory", all[i].first,
                     to_string(range_of(*all[i].second)), all[j].first, to_string(range_of(*all[j].second)));
-}
-
-/// Receivers to which nothing is sent count the frames of the first sender that has any cells.
-Rank counted_sender(const ArraySpec& source, const std::vector<Terms>& plans) {
-  const std::vector<Rank> senders = source.distribution.grid().ranks();
-  const auto has_cells = [&](Rank rank) { return plans[std::size_t(rank)].has_source_cells; };
-  const auto first = std::find_if(senders.begin(), senders.end(), has_cells);
-  return first == senders.end() ? senders.front() : *first;
 }
 
 bool any_receive(const TransferPlan& plan) {
@@ -371,26 +352,36 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
     const auto is_in = [&](const std::optional<ArraySpec>& spec) {
       return spec && spec->distribution.grid().place_of(world.rank()).has_value();
     };
-    const std::vector<Terms> terms = agreed(world, where, [&](Terms& mine) {
+    const auto say = [&](SideTerms& mine, const ArraySpec& spec) {
+      const SideText text{.fingerprint = fingerprint_of(spec), .bytes = to_json(spec).size()};
+      mine.text = Alike<SideText>::of(world.rank(), text);
+      mine.givers = 1;
+    };
+    const auto together = [](const Terms& a, const Terms& b) {
+      return Terms{joined(a.source, b.source), joined(a.target, b.target)};
+    };
+    const auto terms = agreed<Terms>(world, where, together, [&](Terms& mine) {
       if (s.source) {
         check_side("source", world, *s.source, options.from);
-        mine.source = fingerprint_of(*s.source) | 1;
-        mine.source_bytes = Index(to_json(*s.source).size());
+        say(mine.source, *s.source);
       }
       if (s.target) {
         check_side("target", world, *s.target, options.to);
-        mine.target = fingerprint_of(*s.target) | 1;
-        mine.target_bytes = Index(to_json(*s.target).size());
+        say(mine.target, *s.target);
       }
-      if (is_in(source)) mine.from = options.from.count;
-      if (is_in(target)) mine.to = options.to.count;
+      if (is_in(source)) mine.source.buffers = Alike<Index>::of(world.rank(), options.from.count);
+      if (is_in(target)) mine.target.buffers = Alike<Index>::of(world.rank(), options.to.count);
     });
-    s.source = common_spec(world, "source", s.source, terms, &Terms::source, &Terms::source_bytes, where);
-    s.target = common_spec(world, "target", s.target, terms, &Terms::target, &Terms::target_bytes, where);
-    const Index from = common_count("source", terms, &Terms::from), to = common_count("target", terms, &Terms::to);
+    s.source = common_spec(world, "source", s.source, terms.source, where);
+    s.target = common_spec(world, "target", s.target, terms.target, where);
+    const Index from = common_count("source", terms.source.buffers), to = common_count("target", terms.target.buffers);
     const Index count = std::lcm(from, to);
     TransferPlan plan;
-    const std::vector<Terms> plans = agreed(world, where, [&](Terms& mine) {
+    const std::vector<Rank> senders = s.source->distribution.grid().ranks();
+    const auto first_of = [](const Findings& a, const Findings& b) {
+      return Findings{std::min(a.sender_with_cells, b.sender_with_cells), a.gets_nothing | b.gets_nothing};
+    };
+    const auto all = agreed<Findings>(world, where, first_of, [&](Findings& mine) {
       // A member that was not given its own side has not said how many buffers it has.
       for (const auto& [given, known, side] :
            {std::tuple(&source, &s.source, "source"), std::tuple(&target, &s.target, "target")})
@@ -404,12 +395,15 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
       s.from = buffers_of(world, *s.source, options.from, from, options.name + " source");
       s.to = buffers_of(world, *s.target, options.to, to, options.name + " target");
       check_apart(s.from, s.to);
-      mine.has_source_cells = is_in(s.source) && s.source->distribution.storage(world.rank()).elements > 0;
-      s.gets_nothing = mine.gets_nothing = is_in(s.target) && !any_receive(plan);
+      if (is_in(s.source) && s.source->distribution.storage(world.rank()).elements > 0)
+        mine.sender_with_cells =
+            std::uint64_t(std::find(senders.begin(), senders.end(), world.rank()) - senders.begin());
+      s.gets_nothing = is_in(s.target) && !any_receive(plan);
+      mine.gets_nothing = s.gets_nothing ? 1 : 0;
     });
-    if (std::any_of(plans.begin(), plans.end(), [](const Terms& terms) { return terms.gets_nothing; })) {
+    if (all.gets_nothing != 0) {
       s.frames_put.emplace(world.shared_flags(1, "pipe", where));
-      s.counted_sender = counted_sender(*s.source, plans);
+      s.counted_sender = senders[all.sender_with_cells < senders.size() ? all.sender_with_cells : 0];
     }
     s.exchanges.reserve(std::size_t(count));
     for (Index i = 0; i < count; ++i) {

@@ -132,21 +132,26 @@ struct Switchboard::State {
   /// Collective over the team. One of its worlds with room for so many bytes more, or a new one.
   std::shared_ptr<SubWorld> world_of(Team& team, std::size_t bytes, CallSite where) {
     std::erase_if(joined, [](const Joined& one) { return one.world.expired(); });
+    /// The number of a world, 0 for none.
     struct Offer {
-      std::uint64_t number = 0, count = 0;
-    } mine{.count = joined_count};
+      std::uint64_t lowest = 0, highest = 0, count = 0;
+    };
+    std::uint64_t number = 0;
     std::shared_ptr<SubWorld> found;
     for (const Joined& one : joined) {
       if (!(one.members == team.members())) continue;
       const std::shared_ptr<SubWorld> sub = one.world.lock();
       const HeapUsage usage = sub->world().heap().usage();
       if (usage.reserved_bytes - usage.used_bytes < bytes) continue;
-      mine.number = one.number;
+      number = one.number;
       found = sub;
     }
-    const std::vector<Offer> all = team.all_gather(mine, where);
-    for (const Offer& other : all) joined_count = std::max(joined_count, other.count);
-    if (found && std::all_of(all.begin(), all.end(), [&](const Offer& o) { return o.number == mine.number; })) {
+    const auto both = [](const Offer& a, const Offer& b) {
+      return Offer{std::min(a.lowest, b.lowest), std::max(a.highest, b.highest), std::max(a.count, b.count)};
+    };
+    const Offer all = team.reduce(Offer{number, number, joined_count}, both, where);
+    joined_count = std::max(joined_count, all.count);
+    if (found && all.lowest == all.highest) {
       found->world().set_timeout_ns(world.timeout_ns());
       return found;
     }

@@ -67,6 +67,11 @@ void Team::all_gather(const Call& call, const void* mine, std::size_t size_bytes
   state_->meeting->gather(world(), call, mine, size_bytes, all, where);
 }
 
+void Team::reduce(const Call& call, void* record, std::size_t size_bytes, Meeting::Combine combine, CallSite where) {
+  world().check_process();
+  state_->meeting->reduce(world(), call, record, size_bytes, combine, where);
+}
+
 void Team::barrier(CallSite where) {
   // Where all peers are reachable, what has been put is ordered by the meeting itself.
   if (Context& context = world().context(); !context.completes_at_once()) context.quiet(where);
@@ -153,18 +158,34 @@ void Team::refuse_more(const World& world, int teams, CallSite where) {
 std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& call, CallSite where) {
   // The lowest slot that is free on all of them. Teams without a common member may have the same one.
   TeamSlots& slots = state_->fabric.team_slots();
-  std::vector<std::uint64_t> taken = slots.taken(), all(taken.size() * static_cast<std::size_t>(size()));
-  all_gather(call, taken.data(), taken.size() * sizeof taken[0], all.data(), where);
-  TeamSlots::add(taken, all);
+  std::vector<std::uint64_t> taken = slots.taken();
+  // As many words at a time as a record has.
+  constexpr std::size_t words_max = 16;
+  struct Taken {
+    std::uint64_t words[words_max] = {};
+  };
+  for (std::size_t first = 0; first < taken.size(); first += words_max) {
+    const auto begin = taken.begin() + std::ptrdiff_t(first);
+    Taken some;
+    const auto end = begin + std::ptrdiff_t(std::min(words_max, taken.size() - first));
+    std::copy(begin, end, some.words);
+    some = reduce(
+        call, some,
+        [](Taken a, const Taken& b) {
+          for (std::size_t i = 0; i < words_max; ++i) a.words[i] |= b.words[i];
+          return a;
+        },
+        where);
+    std::copy_n(some.words, end - begin, begin);
+  }
   const int slot = slots.first_free(taken);
   if (slot == slots.count()) refuse_more(world(), slot, where);
 
   std::optional<Team> team;
   if (mine) team = Team(world(), state_->fabric, *mine, slot);
-  std::vector<std::uint64_t> calls(static_cast<std::size_t>(size()));
-  const std::uint64_t before = team ? team->calls() : 0;
-  all_gather(call, &before, sizeof before, calls.data(), where);
-  if (team) team->begin_at(*std::max_element(calls.begin(), calls.end()));
+  const auto later = [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); };
+  const std::uint64_t calls = reduce(call, team ? team->calls() : std::uint64_t(0), later, where);
+  if (team) team->begin_at(calls);
   meet(call, where);
   return team;
 }

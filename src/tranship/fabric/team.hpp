@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -58,6 +59,28 @@ class Team {
   /// set-ups.
   void broadcast(void* data, std::size_t size_bytes, int root, CallSite where = CallSite::here());
 
+  /// Collective: the values of all members, combined by `combine(a, b)`, which is associative and commutative: the same
+  /// bytes on all members. It throws nothing. For small data of set-ups: messages grow with the logarithm of size().
+  template <Gatherable T, class Combine>
+  T reduce(const Call& call, T mine, Combine&& combine, CallSite where) {
+    static_assert(sizeof(T) <= Meeting::record_bytes_max);
+    reduce(
+        call, &mine, sizeof(T),
+        [&](void* into, const void* from) {
+          T a, b;
+          std::memcpy(&a, into, sizeof(T));
+          std::memcpy(&b, from, sizeof(T));
+          a = combine(a, b);
+          std::memcpy(into, &a, sizeof(T));
+        },
+        where);
+    return mine;
+  }
+  template <Gatherable T, class Combine>
+  T reduce(const T& mine, Combine&& combine, CallSite where = CallSite::here()) {
+    return reduce({.kind = CallKind::agreement, .size_bytes = sizeof(T)}, mine, combine, where);
+  }
+
   struct Strided {
     int first = 0;
     int stride = 1;
@@ -80,6 +103,7 @@ class Team {
   /// For collective calls that are built of these: all must bring the same `call`.
   void meet(const Call& call, CallSite where);
   void all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
+  void reduce(const Call& call, void* record, std::size_t size_bytes, Meeting::Combine combine, CallSite where);
 
  private:
   friend class MeetingPoint;

@@ -176,6 +176,13 @@ std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_byt
   return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
 }
 
+SymmetricArray<std::byte> World::allocate_uneven(std::size_t bytes_max, std::size_t own_bytes, CallSite where) {
+  std::shared_ptr<void> memory = heap_.allocate(
+      team_, {.size_bytes = bytes_max, .own_bytes = own_bytes, .type = std::uint8_t(ElementType::u8)}, where);
+  auto* const local = static_cast<std::byte*>(memory.get());
+  return {Symmetric<std::byte>::at(local, local ? Index(bytes_max) : 0), std::move(memory)};
+}
+
 RegisteredMemory World::register_statics(CallSite where) {
   if (!fabric_->has_own_statics())
     throw_error(ErrorCode::unsupported, "ranks of one process share their static variables (rank {}, {})", rank(),

@@ -119,6 +119,10 @@ class World {
   std::shared_ptr<void> allocate(ElementType type, Index count, CallSite where = CallSite::here()) {
     return allocate_bytes(count, std::size_t(size_bytes(type)), Alignment{}.bytes, std::uint8_t(type), where);
   }
+  /// Collective: as allocate, of `bytes_max` addresses, of which each rank touches and its peers reach the first
+  /// `own_bytes`, which take memory. All ranks bring the same `bytes_max`.
+  SymmetricArray<std::byte> allocate_uneven(std::size_t bytes_max, std::size_t own_bytes,
+                                            CallSite where = CallSite::here());
   /// Collective: frees at once, after all ranks have come here. Completes the transfers of the default context, as
   /// allocate does. Throws `mismatch` when they free different ones.
   template <class T>

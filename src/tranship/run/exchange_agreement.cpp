@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -12,12 +16,23 @@
 namespace tranship {
 namespace {
 
-/// What a rank tells all others when they cannot go on.
+constexpr std::string_view cannot = "cannot take part in the exchange";
+
+/// Text of a fixed size, which ranks send each other.
 struct Remark {
   char text[480] = {};
 
   explicit Remark(const std::string& from = {}) { std::strncpy(text, from.c_str(), sizeof(text) - 1); }
 };
+
+/// Collective: the values of two ranks.
+template <class T>
+std::pair<T, T> values_of(World& world, const T& mine, Rank a, Rank b, CallSite where) {
+  std::pair<T, T> out{mine, mine};
+  world.broadcast(&out.first, sizeof(T), a, where);
+  world.broadcast(&out.second, sizeof(T), b, where);
+  return out;
+}
 
 std::uint64_t mixed(std::uint64_t so_far, std::uint64_t part) {
   return (so_far ^ part) * 0x9e3779b97f4a7c15 ^ so_far >> 29;
@@ -30,52 +45,94 @@ std::uint64_t fingerprint_of(const std::string& record) {
   return out | 1;
 }
 
-/// Throws `mismatch` where ranks that say how the elements of an array are made up say different things. Collective
-/// where it throws.
-void check_records(World& world, const std::vector<Vote>& votes, const ExchangeSlots& slots, CallSite where) {
-  const auto says = [](const Vote& vote) { return vote.records != 0; };
-  const auto first = std::find_if(votes.begin(), votes.end(), says);
-  const auto differs = [&](const Vote& vote) { return says(vote) && vote.records != first->records; };
-  const auto other = std::find_if(first, votes.end(), differs);
-  if (other == votes.end()) return;
+/// Collective, where ranks `a` and `b` say different things of how the elements of an array are made up.
+[[noreturn]] void refuse_records(World& world, Rank a, Rank b, const ExchangeSlots& slots, CallSite where) {
   struct One {
     Remark name, record;
   };
-  const auto a = std::size_t(first - votes.begin()), b = std::size_t(other - votes.begin());
   for (const auto& arrays : slots)
     for (const ExchangeArray& array : arrays) {
-      const std::vector<One> all = world.all_gather(One{Remark(array.name), Remark(array.record)}, where);
-      if (std::strcmp(all[a].record.text, all[b].record.text) != 0)
-        throw_error(ErrorCode::mismatch, "{} has elements {} on rank {} and {} on rank {}", all[a].name.text,
-                    all[a].record.text, a, all[b].record.text, b);
+      const auto [one, other] = values_of(world, One{Remark(array.name), Remark(array.record)}, a, b, where);
+      if (std::strcmp(one.record.text, other.record.text) != 0)
+        throw_error(ErrorCode::mismatch, "{} has elements {} on rank {} and {} on rank {}", one.name.text,
+                    one.record.text, a, other.record.text, b);
     }
   throw_error(ErrorCode::mismatch, "the arrays of rank {} and rank {} have different elements", a, b);
 }
 
+/// Collective, where those of ranks `a` and `b` have different layouts.
+[[noreturn]] void refuse_layouts(World& world, Rank a, Rank b, const TransferPlan& plan, const ExchangeSlots& slots,
+                                 CallSite where) {
+  // The first array that differs, in an order that does not depend on which arrays share a slot.
+  struct One {
+    std::uint64_t fingerprint;
+    Remark name, layout;
+  };
+  std::vector<One> mine;
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (const ExchangeArray& array : slots[i])
+      mine.push_back({plan.slots[i].fingerprint, Remark(array.name),
+                      Remark(array.spec ? to_text(*array.spec) : fmt::format("{:016x}", plan.slots[i].fingerprint))});
+  std::sort(mine.begin(), mine.end(),
+            [](const One& x, const One& y) { return std::strcmp(x.name.text, y.name.text) < 0; });
+  for (const One& each : mine) {
+    const auto [one, other] = values_of(world, each, a, b, where);
+    if (one.fingerprint != other.fingerprint)
+      throw_error(ErrorCode::mismatch, "{} has layout {} on rank {} and {} on rank {}", other.name.text,
+                  one.layout.text, a, other.layout.text, b);
+  }
+  throw_error(ErrorCode::mismatch, "the arrays of rank {} and rank {} share slots differently", a, b);
+}
+
+void check_kinds(const Alike<ExchangeKind>& kinds) {
+  if (!kinds.differ()) return;
+  const ExchangeKind &a = kinds.first, &b = kinds.other;
+  if (a.plan == b.plan && a.schedule == b.schedule && a.arrays == b.arrays)
+    throw_error(ErrorCode::mismatch, "rank {} takes {}, and rank {} takes {}", kinds.first_member, name_of(a.sources),
+                kinds.other_member, name_of(b.sources));
+  throw_error(ErrorCode::mismatch,
+              "rank {} runs a plan of kind {} with schedule {} and {}, rank {} one of kind {} with schedule {} and {}",
+              kinds.first_member, name_of(a.plan), name_of(a.schedule), amount(a.arrays, "array"), kinds.other_member,
+              name_of(b.plan), name_of(b.schedule), b.arrays);
+}
+
+/// The largest Index where it would be more.
+Index sum(Index a, Index b) {
+  Index out = 0;
+  return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
+}
+
+ExchangeTotals together(const ExchangeTotals& a, const ExchangeTotals& b) {
+  return {.kind = joined(a.kind, b.kind),
+          .layouts = joined(a.layouts, b.layouts),
+          .records = joined(a.records, b.records),
+          .receives = a.receives + b.receives,
+          .sends = a.sends + b.sends,
+          .bytes = sum(a.bytes, b.bytes),
+          .reached_receives_max = std::max(a.reached_receives_max, b.reached_receives_max),
+          .entries_max = std::max(a.entries_max, b.entries_max),
+          .notices_bytes_max = std::max(a.notices_bytes_max, b.notices_bytes_max)};
+}
+
+Call call_of(std::size_t size_bytes) {
+  return {.kind = CallKind::agreement, .size_bytes = size_bytes};
+}
+
 }  // namespace
 
-std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_far, CallSite where) {
-  std::vector<Vote> votes = world.all_gather(mine, where);
-  const auto failed = std::find_if(votes.begin(), votes.end(), [](const Vote& vote) { return vote.code != 0; });
-  if (failed != votes.end()) {
-    const std::vector<Remark> why = world.all_gather(Remark(so_far.ok() ? "" : so_far.error().message()), where);
-    so_far.value();
-    const auto r = std::size_t(failed - votes.begin());
-    throw_error(static_cast<ErrorCode>(failed->code), "rank {} cannot take part in the exchange: {}", r, why[r].text);
-  }
-  for (Rank r = 0; r < world.size(); ++r) {
-    const Vote& vote = votes[std::size_t(r)];
-    if (vote.kind != mine.kind || vote.schedule != mine.schedule || vote.arrays != mine.arrays)
-      throw_error(
-          ErrorCode::mismatch,
-          "rank {} runs a plan of kind {} with schedule {} and {}, rank {} one of kind {} with schedule {} and {}",
-          world.rank(), name_of(mine.kind), name_of(mine.schedule), amount(mine.arrays, "array"), r, name_of(vote.kind),
-          name_of(vote.schedule), vote.arrays);
-    if (vote.sources != mine.sources)
-      throw_error(ErrorCode::mismatch, "rank {} takes {}, and rank {} takes {}", world.rank(), name_of(mine.sources), r,
-                  name_of(vote.sources));
-  }
-  return votes;
+ExchangeTotals agree(World& world, const ExchangeTotals& mine, const TransferPlan& plan, const ExchangeSlots& slots,
+                     const Result<void>& so_far, CallSite where) {
+  const ExchangeTotals all = agree(world.team(), call_of(sizeof mine), so_far, mine, together, cannot, where);
+  check_kinds(all.kind);
+  if (all.layouts.differ())
+    refuse_layouts(world, all.layouts.first_member, all.layouts.other_member, plan, slots, where);
+  if (all.records.differ()) refuse_records(world, all.records.first_member, all.records.other_member, slots, where);
+  return all;
+}
+
+bool agree_on_any(World& world, bool mine, const Result<void>& so_far, CallSite where) {
+  const auto any = [](std::uint8_t a, std::uint8_t b) { return std::uint8_t(a | b); };
+  return agree(world.team(), call_of(1), so_far, std::uint8_t(mine), any, cannot, where) != 0;
 }
 
 std::uint64_t fingerprint_of(const TransferPlan& plan, const ExchangeSlots& slots) {
@@ -95,33 +152,6 @@ std::uint64_t fingerprint_of_records(const ExchangeSlots& slots) {
       out = mixed(out, one);
     }
   return any ? out | 1 : 0;
-}
-
-void check_layouts(World& world, const std::vector<Vote>& votes, const TransferPlan& plan, const ExchangeSlots& slots,
-                   CallSite where) {
-  const auto differs = [&](const Vote& vote) { return vote.layouts != votes[0].layouts; };
-  const auto other = std::find_if(votes.begin(), votes.end(), differs);
-  if (other == votes.end()) return check_records(world, votes, slots, where);
-  // The first array that differs, in an order that does not depend on which arrays share a slot.
-  struct One {
-    std::uint64_t fingerprint;
-    Remark name, layout;
-  };
-  std::vector<One> mine;
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    for (const ExchangeArray& array : slots[i])
-      mine.push_back({plan.slots[i].fingerprint, Remark(array.name),
-                      Remark(array.spec ? to_text(*array.spec) : fmt::format("{:016x}", plan.slots[i].fingerprint))});
-  std::sort(mine.begin(), mine.end(),
-            [](const One& a, const One& b) { return std::strcmp(a.name.text, b.name.text) < 0; });
-  const auto r = std::size_t(other - votes.begin());
-  for (const One& one : mine) {
-    const std::vector<One> all = world.all_gather(one, where);
-    if (all[r].fingerprint != all[0].fingerprint)
-      throw_error(ErrorCode::mismatch, "{} has layout {} on rank 0 and {} on rank {}", all[r].name.text,
-                  all[0].layout.text, all[r].layout.text, r);
-  }
-  throw_error(ErrorCode::mismatch, "the arrays of rank 0 and rank {} share slots differently", r);
 }
 
 }  // namespace tranship

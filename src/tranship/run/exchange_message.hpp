@@ -2,6 +2,7 @@
 // share. Set-up makes them (exchange_setup.hpp); no run changes them. Where a message stands is in RunningMessage.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -11,26 +12,11 @@
 #include <tranship/fabric/world.hpp>
 #include <tranship/kernels/host/peer_writes.hpp>
 #include <tranship/lower/move_bundle.hpp>
+#include <tranship/run/exchange_notices.hpp>
 
 namespace tranship {
 
 class MessageProtocol;
-
-/// One array of a rank, as its peers see it.
-struct ArrayCard {
-  SlotLayout layout;
-  std::byte* data = nullptr;
-  bool is_exposed = false;  // to peers that can reach it
-};
-
-/// A message that a rank expects: its size, and the buffer into which the sender packs it; a message that goes straight
-/// to the array has no buffer. Each rank keeps a list of them, by source, in which the senders look; the place in the
-/// list is also the place of the message's word.
-struct Arrival {
-  Rank source = -1;
-  Index bytes = 0;
-  std::byte* staging = nullptr;
-};
 
 /// The part of a message that goes from one slot to another: it has a list of moves of its own where several arrays
 /// share the slot.
@@ -51,19 +37,19 @@ struct Message {
   Rank target = -1;
   Rank peer = -1;
   Index bytes = 0;
-  std::vector<MessagePart> parts;     // in their order, which both ends share: so they lie in a staging buffer
-  const ArrayCard* cards = nullptr;   // the peer's
-  std::vector<ArrayCard> cards_kept;  // where arrays are bound again later: the cards of the set-up
-  bool is_posted = false;             // the peer is only messaged
-  bool is_exposed = false;            // this rank reaches all of the peer's arrays
+  std::vector<MessagePart> parts;    // in their order, which both ends share: so they lie in a staging buffer
+  const ArrayCard* cards = nullptr;  // the peer's, as they were at the set-up
+  bool is_posted = false;            // the peer is only messaged
+  bool is_exposed = false;           // this rank reaches all of the peer's arrays
   bool is_staged = false;
-  RealSync::Word* words[2] = {};  // by buffer; none before the ranks have agreed, and none of posted messages
+  RealSync::Word* words[2] = {};           // by buffer; none before the ranks have agreed, and none of posted messages
+  RealSync::Word* staging_word = nullptr;  // where its target says where its buffers are
   const MessageProtocol* protocol = nullptr;  // none until it is known how the message travels
-  /// Where it is posted: the signals of this rank and of the peer, and its place in the target's inbox and in the
-  /// source's outbox.
-  Index signal_here = 0;
-  Index signal_there = 0;
-  Index inbox_line = 0;
+  /// Where it is posted: the signals of this rank and of the peer, and the target's inbox, each in the notices of its
+  /// owner, and its place in the source's outbox.
+  std::uint64_t signal_here = 0;
+  std::uint64_t signal_there = 0;
+  std::uint64_t inbox_at = 0;
   Index outbox_line = 0;
   /// Its staging buffer as this rank addresses it: at the target, or in this rank's outbox. A second buffer follows.
   std::byte* staging = nullptr;
@@ -79,32 +65,9 @@ inline const char* way_of(const Message& m) {
   return m.is_posted ? "posted" : m.is_staged ? "staged" : "direct";
 }
 
-/// Staging buffers begin on cache lines of their own.
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-inline Index lines_of(Index bytes) {
-  return ceil_divide(bytes, sizeof(Line));
-}
-
-/// The symmetric memory of messages to peers that are only messaged. Signals count epochs; a side that leaves adds a
-/// bit. As the memory is symmetric, a put that comes late does no harm.
-struct Posts {
-  struct Card {
-    Rank peer = -1;
-    Index bytes = 0;
-    Index inbox_line = 0;
-  };
-  static constexpr std::uint64_t epochs = LeavingBits::failing_bit - 1;
-  static constexpr Index words_per_signal = 8;  // a line of its own
-
-  Index receives_max = 0;
-  SymmetricArray<Line> inbox;
-  SymmetricArray<Card> incoming, outgoing;  // by message, as the rank itself lists them
-  SymmetricArray<std::uint64_t> signals;    // of its receives, then of its sends
-
-  Symmetric<std::uint64_t> signal(Index message) const { return signals.slice(message * words_per_signal, 1); }
-};
+/// Signals of posted messages count epochs; a side that leaves adds a bit. As their memory is symmetric, a put that
+/// comes late does no harm.
+constexpr std::uint64_t posted_epochs = LeavingBits::failing_bit - 1;
 
 /// The words and buffers by which the messages of one exchange travel.
 struct ExchangeLinks {
@@ -117,9 +80,9 @@ struct ExchangeLinks {
   /// Staging buffers of a message, which take turns. With two of them the next epoch can be packed while the target
   /// reads the one before, so that a rank packs in start() without waiting.
   int buffers = 1;
-  /// Per rank: the epochs that it has entered, then one word for every arrival.
+  /// Per rank: the epochs that it has entered, then those of every message that it receives from memory that it shares.
   SharedFlags words = {};
-  std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
+  std::optional<Notices> notices = {};
   std::vector<Line> outbox_lines = {};  // of posted messages
   std::vector<Line> packed_lines = {};  // of messages that are packed first, one message at a time
 
@@ -133,6 +96,8 @@ struct ExchangeLinks {
   static constexpr int taken_word = 4;
   static constexpr int first_message_word = 5;
 
+  /// One for each buffer, and the address of the first buffer.
+  int words_per_message() const { return buffers + 1; }
   bool are_apart() const { return target_word != source_word; }
   int buffer_of(std::uint64_t epoch) const { return buffers == 1 ? 0 : int(epoch % 2); }
   /// The number of an epoch among those that use its buffer, from 1 on.

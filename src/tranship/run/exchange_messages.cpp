@@ -40,7 +40,6 @@ ExchangeMessages::ExchangeMessages(const ExchangeTerms& terms)
 
 void ExchangeMessages::list(const ExchangeTerms& terms) {
   const Rank rank = terms.rank();
-  World& world = terms.world;
   std::map<Rank, Message> in, out;
   own = {.source = rank, .target = rank, .peer = rank};
   terms.for_each_receive([&](const auto& t, int from, int to) {
@@ -48,10 +47,7 @@ void ExchangeMessages::list(const ExchangeTerms& terms) {
     bytes_in = checked_add(bytes_in, bytes);
   });
   terms.for_each_send([&](const auto& t, int from, int to) { add_transfer(terms, t, from, to, out[t.peer]); });
-  arrivals_memory = reachable_memory(world, in.size() * sizeof(Arrival));
-  arrivals = {static_cast<Arrival*>(arrivals_memory.get()), in.size()};
   for (auto& [peer, message] : in) {
-    arrivals[receives.size()] = {.source = peer, .bytes = message.bytes};
     receives.push_back(std::move(message));
     receives.back().source = receives.back().peer = peer;
     receives.back().target = rank;
@@ -64,11 +60,22 @@ void ExchangeMessages::list(const ExchangeTerms& terms) {
   }
   // Where transfers take their time all moves must be transfers: the peer is messaged, or simulated.
   for (auto* messages : {&receives, &sends})
-    for (Message& m : *messages) m.is_posted = !world.context().reaches(m.peer);
-  cards_memory = reachable_memory(world, terms.arrays() * sizeof(ArrayCard));
-  cards = {static_cast<ArrayCard*>(cards_memory.get()), terms.arrays()};
+    for (Message& m : *messages) m.is_posted = !terms.world.context().reaches(m.peer);
+  cards.resize(terms.arrays());
   own.cards = cards.data();
   fill_cards(terms);
+
+  links.notices.emplace(cards.size());
+  std::int32_t reached = 0;  // messages that have words
+  for_each_peer([&](Rank peer, const Message* receive, const Message* send) {
+    const Index bytes = receive ? receive->bytes : 0;
+    const bool is_messaged = (receive ? receive : send)->is_posted;
+    links.notices->add({.peer = peer,
+                        .receive = receive && !is_messaged ? reached++ : -1,
+                        .bytes_in = bytes,
+                        .bytes_out = send ? send->bytes : 0},
+                       is_messaged, checked_multiply(links.buffers * lines_of(bytes), sizeof(Line)));
+  });
 }
 
 void ExchangeMessages::fill_cards(const ExchangeTerms& terms) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include <tranship/lower/lowering.hpp>
@@ -79,13 +78,11 @@ struct ExchangeMessages {
   Index traffic = 0;   // the same of all ranks together
   CopyMethod way;
 
-  /// Memory that peers reach.
-  std::vector<std::size_t> first_card;    // by slot: where the cards of its arrays begin
-  std::span<ArrayCard> cards;             // this rank's
-  std::vector<ArrayCard> all_cards = {};  // by rank, where the peers' cannot be reached
-  std::span<Arrival> arrivals = {};       // of receives
-  std::shared_ptr<void> cards_memory = {}, arrivals_memory = {}, inbox = {};
-  std::vector<Line> own_lines = {};  // of a snapshot: the message to itself, then the sources of fills
+  std::vector<std::size_t> first_card;     // by slot: where the cards of its arrays begin
+  std::vector<ArrayCard> cards = {};       // this rank's
+  std::vector<Notices::Found> found = {};  // of its peers, ascending
+  std::shared_ptr<void> inbox = {};        // that peers reach
+  std::vector<Line> own_lines = {};        // of a snapshot: the message to itself, then the sources of fills
 
   explicit ExchangeMessages(const ExchangeTerms& terms);
 
@@ -94,6 +91,19 @@ struct ExchangeMessages {
   /// Writes this rank's cards again, after its arrays have been bound to other memory.
   void fill_cards(const ExchangeTerms& terms);
 
+  /// Calls f(peer, receive, send) for all peers, ascending; nullptr where there is no such message.
+  template <class F>
+  void for_each_peer(F&& f) {
+    auto in = receives.begin(), out = sends.begin();
+    while (in != receives.end() || out != sends.end()) {
+      const Rank peer = out == sends.end()     ? in->peer
+                        : in == receives.end() ? out->peer
+                                               : std::min(in->peer, out->peer);
+      Message* receive = in != receives.end() && in->peer == peer ? &*in++ : nullptr;
+      Message* send = out != sends.end() && out->peer == peer ? &*out++ : nullptr;
+      f(peer, receive, send);
+    }
+  }
   bool any(bool is_staged) const {
     const auto is = [&](const Message& m) { return m.is_staged == is_staged; };
     return std::any_of(receives.begin(), receives.end(), is) || std::any_of(sends.begin(), sends.end(), is);

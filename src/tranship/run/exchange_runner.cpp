@@ -103,7 +103,7 @@ void ExchangeRunner::poll(Side side, CallSite where) {
   World& world = setup_.terms().world;
   const ExchangeMessages& messages = setup_.messages();
   if (const Message* post = progress_.missing_post()) {
-    (void)world.context().signal_fetch(messages.links.posts->signal(post->signal_here), where);
+    (void)world.context().signal_fetch(messages.links.notices->signal(post->signal_here), where);
     return;
   }
   // A test looks at some words of every message, and each of them counts as a poll does.

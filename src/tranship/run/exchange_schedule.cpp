@@ -70,8 +70,8 @@ std::int64_t time_ns(World& world, CallSite where, FunctionRef<void()> exchange)
     world.barrier(where);
     const std::int64_t begin = now_ns();
     exchange();
-    std::int64_t slowest = 0;
-    for (const std::int64_t ns : world.all_gather(now_ns() - begin, where)) slowest = std::max(slowest, ns);
+    const auto later = [](std::int64_t a, std::int64_t b) { return std::max(a, b); };
+    const std::int64_t slowest = world.team().reduce(now_ns() - begin, later, where);
     if (round > 0) times.push_back(slowest);  // the first one finds its pages
   }
   return median_of(std::move(times));

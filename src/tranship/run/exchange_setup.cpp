@@ -1,7 +1,6 @@
 #include "tranship/run/exchange_setup.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include <tranship/base/amounts.hpp>
@@ -10,23 +9,11 @@
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/enum_names.hpp>
 #include <tranship/run/exchange_lowering.hpp>
-#include <tranship/run/exchange_posts.hpp>
 
 namespace tranship {
 namespace {
 
-/// Like attempt(). A rank that is out of memory must tell the others, too.
-template <class F>
-Result<void> tried(F&& f) {
-  try {
-    f();
-    return {};
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::no_memory, "no memory to set up an exchange");
-  }
-}
+constexpr const char* purpose = "set up an exchange";
 
 }  // namespace
 
@@ -38,46 +25,36 @@ ExchangeSetup::ExchangeSetup(World& world, TransferPlan plan, ExchangeSlots slot
 void ExchangeSetup::run() {
   World& world = terms_.world;
   ExchangeLinks& links = messages_.links;
-  const std::vector<Vote> votes = agree(tried([&] {
+  const Result<void> listed = tried(purpose, [&] {
     check_terms();
     messages_.list(terms_);
-  }));
-  check_layouts(world, votes, terms_.plan, terms_.slots, terms_.where);
-  Index words_per_rank = ExchangeLinks::first_message_word, received = 0, sent = 0;
-  for (const Vote& vote : votes) {
-    messages_.traffic = checked_add(messages_.traffic, vote.bytes);
-    words_per_rank = std::max(words_per_rank, ExchangeLinks::first_message_word + links.buffers * vote.receives);
-    received += vote.receives;
-    sent += vote.sends;
-  }
+  });
+  const ExchangeTotals all = agree(world, totals(), terms_.plan, terms_.slots, listed, terms_.where);
+  messages_.traffic = all.bytes;
   messages_.way = copy_method(messages_.traffic);
   messages_.way.long_rows = LongRows::vectors;  // what is read was mostly written by a peer, and is in its cache
-  links.words = world.shared_flags(int(words_per_rank), "exchange", terms_.where);
-  if (std::any_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.posts(); })) {
-    messages_.all_cards.resize(messages_.cards.size() * std::size_t(world.size()));
-    world.all_gather(messages_.cards.data(), messages_.cards.size_bytes(), messages_.all_cards.data(), terms_.where);
-    make_posts(votes, messages_, terms_.where);
-  }
-  const std::vector<Vote> lowered = agree(tried([&] {
-    find_cards(votes);
-    open_words(votes);
+  const Index words = ExchangeLinks::first_message_word + links.words_per_message() * all.reached_receives_max;
+  links.words = world.shared_flags(int(words), "exchange", terms_.where);
+  links.notices->publish(world, messages_.cards, {.size_bytes = all.notices_bytes_max, .entries = all.entries_max},
+                         terms_.where);
+  const Result<void> ready = tried(purpose, [&] {
+    find_notices();
+    open_words();
     lower_messages(terms_, messages_);
     open_inbox();
-  }));
-  const auto has_staged = [](const Vote& vote) { return vote.has_staged; };
-  if (links.posts || std::any_of(lowered.begin(), lowered.end(), has_staged))
-    agree(tried([&] {
-      if (links.posts) {
-        open_posts(messages_);
-        choose_protocols(messages_, Travel::posted);
-      }
-      find_inboxes(votes);
+  });
+  if (agree_on_any(world, messages_.any(true), ready, terms_.where)) {
+    const Result<void> bound = tried(purpose, [&] {
+      choose_protocols(messages_, Travel::posted);
+      find_inboxes();
       bind_staged_messages(terms_, messages_);
-    }));
-  // Every send has found its arrival, so equal numbers say that every arrival has its send.
-  if (received != sent)
+    });
+    agree_on_any(world, false, bound, terms_.where);
+  }
+  // Every send has found its receive, so equal numbers say that every receive has its send.
+  if (all.receives != all.sends)
     throw_error(ErrorCode::mismatch, "the plans of all ranks together receive {} and send {} (rank {})",
-                amount(received, "message"), sent, terms_.rank());
+                amount(all.receives, "message"), all.sends, terms_.rank());
 }
 
 void ExchangeSetup::check_terms() const {
@@ -100,72 +77,68 @@ void ExchangeSetup::check_terms() const {
                 name_of(plan.kind), rank);
 }
 
-std::vector<Vote> ExchangeSetup::agree(const Result<void>& so_far) const {
-  const auto is_posted = [](const Message& m) { return m.is_posted; };
-  const std::vector<Message>&receives = messages_.receives, &sends = messages_.sends;
-  const Vote mine{.code = so_far.ok() ? 0 : int(so_far.error().code()),
-                  .kind = terms_.plan.kind,
-                  .schedule = terms_.options.schedule,
-                  .sources = terms_.options.sources,
-                  .arrays = int(terms_.arrays()),
-                  .layouts = fingerprint_of(terms_.plan, terms_.slots),
-                  .records = fingerprint_of_records(terms_.slots),
-                  .receives = Index(receives.size()),
-                  .sends = Index(sends.size()),
-                  .bytes = messages_.bytes_in,
-                  .arrivals = messages_.arrivals.data(),
-                  .cards = messages_.cards.data(),
-                  .has_staged = messages_.any(true),
-                  .posted_receives = std::count_if(receives.begin(), receives.end(), is_posted),
-                  .posted_sends = std::count_if(sends.begin(), sends.end(), is_posted),
-                  .inbox_lines = posted_lines(messages_)};
-  return tranship::agree(terms_.world, mine, so_far, terms_.where);
-}
-
-/// The layouts and places of the peers' arrays.
-void ExchangeSetup::find_cards(const std::vector<Vote>& votes) {
-  const std::size_t count = messages_.cards.size();
-  for (auto* list : {&messages_.receives, &messages_.sends})
-    for (Message& m : *list) {
-      m.cards = m.is_posted
-                    ? &messages_.all_cards[std::size_t(m.peer) * count]
-                    : static_cast<const ArrayCard*>(reached(terms_.world, m.peer, votes[std::size_t(m.peer)].cards));
-      m.is_exposed = !m.is_posted && messages_.is_exposed(m.cards);
-      if (!terms_.is_snapshot()) continue;
-      m.cards_kept.assign(m.cards, m.cards + count);
-      m.cards = m.cards_kept.data();
-    }
-}
-
-/// The entry for this rank in the list of the target of a message. Throws `mismatch` when it expects another size.
-const Arrival* ExchangeSetup::arrival_of(const Message& m, const std::vector<Vote>& votes) const {
+ExchangeTotals ExchangeSetup::totals() const {
   const Rank rank = terms_.rank();
-  const Vote& theirs = votes[std::size_t(m.peer)];
-  const auto* list = static_cast<const Arrival*>(reached(terms_.world, m.peer, theirs.arrivals));
-  const auto* end = list + theirs.receives;
-  const auto* arrival = std::lower_bound(list, end, rank, [](const Arrival& a, Rank r) { return a.source < r; });
-  const Index expected = arrival != end && arrival->source == rank ? arrival->bytes : 0;
-  if (expected != m.bytes)
-    throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ", rank,
-                m.bytes, m.peer, expected);
-  return arrival;
+  const std::uint64_t records = fingerprint_of_records(terms_.slots);
+  const ExchangeKind kind{.plan = terms_.plan.kind,
+                          .schedule = terms_.options.schedule,
+                          .sources = terms_.options.sources,
+                          .arrays = int(terms_.arrays())};
+  ExchangeTotals out{.kind = Alike<ExchangeKind>::of(rank, kind),
+                     .layouts = Alike<std::uint64_t>::of(rank, fingerprint_of(terms_.plan, terms_.slots)),
+                     .records = records == 0 ? Alike<std::uint64_t>{} : Alike<std::uint64_t>::of(rank, records),
+                     .receives = Index(messages_.receives.size()),
+                     .sends = Index(messages_.sends.size()),
+                     .bytes = messages_.bytes_in};
+  for (const Message& m : messages_.receives) out.reached_receives_max += m.is_posted ? 0 : 1;
+  if (const auto& notices = messages_.links.notices) {
+    out.entries_max = notices->entries();
+    out.notices_bytes_max = notices->size_bytes();
+  }
+  return out;
+}
+
+/// The layouts and places of the peers' arrays, and what the peers expect of this rank.
+void ExchangeSetup::find_notices() {
+  const Notices& notices = *messages_.links.notices;
+  const Rank rank = terms_.rank();
+  messages_.found.reserve(messages_.receives.size() + messages_.sends.size());
+  messages_.for_each_peer([&](Rank peer, Message* receive, Message* send) {
+    const Notices::Found& theirs = messages_.found.emplace_back(notices.find(peer));
+    const Notices::Entry& mine = notices.entry(peer);
+    for (Message* m : {receive, send}) {
+      if (!m) continue;
+      m->cards = theirs.cards.data();
+      m->is_exposed = !m->is_posted && messages_.is_exposed(m->cards);
+      if (!m->is_posted) continue;
+      const bool sends = m == send;
+      m->signal_here = mine.signal + (sends ? sizeof(Line) : 0);
+      m->signal_there = theirs.entry.signal + (sends ? 0 : sizeof(Line));
+      m->inbox_at = sends ? theirs.entry.inbox : mine.inbox;
+    }
+    if (send && theirs.entry.bytes_in != send->bytes)
+      throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ", rank,
+                  send->bytes, peer, theirs.entry.bytes_in);
+    if (receive && receive->is_posted && theirs.entry.bytes_out != receive->bytes)
+      throw_error(ErrorCode::mismatch, "rank {} expects {} bytes of rank {}, which sends {}: their plans differ", rank,
+                  receive->bytes, peer, theirs.entry.bytes_out);
+  });
 }
 
 /// Finds the words of every message that is not posted.
-void ExchangeSetup::open_words(const std::vector<Vote>& votes) {
+void ExchangeSetup::open_words() {
   const ExchangeLinks& links = messages_.links;
-  const auto open = [&](Message& m, std::ptrdiff_t number) {
-    for (int buffer = 0; buffer < links.buffers; ++buffer)
-      m.words[buffer] =
-          &links.words.at(m.target, ExchangeLinks::first_message_word + int(number) * links.buffers + buffer);
+  const auto open = [&](Message& m, int number) {
+    const int first = ExchangeLinks::first_message_word + number * links.words_per_message();
+    for (int buffer = 0; buffer < links.buffers; ++buffer) m.words[buffer] = &links.words.at(m.target, first + buffer);
+    m.staging_word = &links.words.at(m.target, first + links.buffers);
   };
-  for (std::size_t i = 0; i < messages_.receives.size(); ++i)
-    if (!messages_.receives[i].is_posted) open(messages_.receives[i], std::ptrdiff_t(i));
-  for (Message& m : messages_.sends) {
-    if (m.is_posted) continue;
-    const auto* list = static_cast<const Arrival*>(reached(terms_.world, m.peer, votes[std::size_t(m.peer)].arrivals));
-    open(m, arrival_of(m, votes) - list);
-  }
+  std::size_t place = 0;
+  messages_.for_each_peer([&](Rank peer, Message* receive, Message* send) {
+    const Notices::Found& theirs = messages_.found[place++];
+    if (receive && !receive->is_posted) open(*receive, links.notices->entry(peer).receive);
+    if (send && !send->is_posted) open(*send, theirs.entry.receive);
+  });
 }
 
 /// Makes the buffers of staged receives.
@@ -176,31 +149,36 @@ void ExchangeSetup::open_inbox() {
     if (m.is_staged && !m.is_posted) lines = checked_add(lines, buffers * lines_of(m.bytes));
   messages_.inbox = reachable_memory(terms_.world, std::size_t(lines) * sizeof(Line));
   Line* next = static_cast<Line*>(messages_.inbox.get());
-  for (std::size_t i = 0; i < messages_.receives.size(); ++i) {
-    Message& m = messages_.receives[i];
+  for (Message& m : messages_.receives) {
     if (m.is_posted) {
-      m.staging = messages_.links.posts->inbox.local()[m.inbox_line].bytes;
+      m.staging = messages_.links.notices->inbox(m.inbox_at, lines_of(m.bytes)).local()->bytes;
     } else if (m.is_staged) {
       m.staging = next->bytes;
+      m.staging_word->store_release(reinterpret_cast<std::uintptr_t>(m.staging));
       next += buffers * lines_of(m.bytes);
     }
-    messages_.arrivals[i].staging = m.staging;
   }
 }
 
 /// Finds the buffer of every staged send: at its target, or here where it is posted.
-void ExchangeSetup::find_inboxes(const std::vector<Vote>& votes) {
+void ExchangeSetup::find_inboxes() {
+  Index lines = 0;
+  for (Message& m : messages_.sends) {
+    m.outbox_line = lines;
+    if (m.is_posted) lines += lines_of(m.bytes);
+  }
+  messages_.links.outbox_lines.resize(std::size_t(lines));
   for (Message& m : messages_.sends) {
     if (m.is_posted) {
       m.staging = messages_.links.outbox_lines[std::size_t(m.outbox_line)].bytes;
       continue;
     }
-    const Arrival* arrival = arrival_of(m, votes);
-    if (m.is_staged != (arrival->staging != nullptr))
+    const auto* staging = reinterpret_cast<const void*>(m.staging_word->load_acquire());
+    if (m.is_staged != (staging != nullptr))
       throw_error(ErrorCode::mismatch,
                   "rank {} sends {} bytes to rank {} {}, which expects them {}: their plans differ", terms_.rank(),
                   m.bytes, m.peer, m.is_staged ? "staged" : "directly", m.is_staged ? "directly" : "staged");
-    if (m.is_staged) m.staging = static_cast<std::byte*>(reached(terms_.world, m.peer, arrival->staging));
+    if (m.is_staged) m.staging = static_cast<std::byte*>(reached(terms_.world, m.peer, staging));
   }
 }
 

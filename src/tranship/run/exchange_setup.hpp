@@ -26,12 +26,12 @@ class ExchangeSetup {
 
  private:
   void check_terms() const;
-  std::vector<Vote> agree(const Result<void>& so_far) const;
-  void find_cards(const std::vector<Vote>& votes);
-  void open_words(const std::vector<Vote>& votes);
-  const Arrival* arrival_of(const Message& m, const std::vector<Vote>& votes) const;
+  /// What this rank brings to the agreement, once its messages are listed.
+  ExchangeTotals totals() const;
+  void find_notices();
+  void open_words();
   void open_inbox();
-  void find_inboxes(const std::vector<Vote>& votes);
+  void find_inboxes();
 
   ExchangeTerms terms_;
   ExchangeMessages messages_;

@@ -21,7 +21,7 @@ class Posted final : public MessageProtocol {
       Context& rma = links.world.context();
       // Signals are counted: that of the epoch before, which the target may not have read, must come first.
       if (links.buffers > 1) rma.fence();
-      rma.put_signal(inbox_of(links, running), packed, links.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+      rma.put_signal(inbox_of(links, running), packed, links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
       running.packed = running.epoch;
     }
     if (read.epoch() + 1 >= running.epoch) return MessageStatus::complete;
@@ -34,7 +34,7 @@ class Posted final : public MessageProtocol {
     rma.reads(inbox_of(links, running));
     moves_of(links, running).run();
     const Message& m = *running.message;
-    rma.signal(links.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+    rma.signal(links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
     return MessageStatus::complete;
   }
   MessageStatus look(const ExchangeLinks& links, const RunningMessage& running) const override {
@@ -47,12 +47,12 @@ class Posted final : public MessageProtocol {
     try {
       Context& rma = links.world.context();
       rma.fence();
-      rma.signal(links.posts->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
+      rma.signal(links.notices->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
     } catch (...) {
     }
   }
   std::uint64_t epoch_of_peer(const ExchangeLinks& links, const Message& m) const override {
-    return links.posts->signal(m.signal_here)[0] & Posts::epochs;
+    return links.notices->signal(m.signal_here)[0] & posted_epochs;
   }
 
  private:
@@ -60,7 +60,7 @@ class Posted final : public MessageProtocol {
   class Signal {
    public:
     explicit Signal(std::uint64_t word) : word_(word) {}
-    std::uint64_t epoch() const { return word_ & Posts::epochs; }
+    std::uint64_t epoch() const { return word_ & posted_epochs; }
     bool has_left() const { return (word_ & LeavingBits::left_bit) != 0; }
     bool left_failing() const { return (word_ & LeavingBits::failing_bit) != 0; }
 
@@ -69,12 +69,13 @@ class Posted final : public MessageProtocol {
   };
 
   static Signal signal_of(const ExchangeLinks& links, const Message& m) {
-    return Signal(links.world.context().signal_seen(links.posts->signal(m.signal_here)));
+    return Signal(links.world.context().signal_seen(links.notices->signal(m.signal_here)));
   }
   static Symmetric<Line> inbox_of(const ExchangeLinks& links, const RunningMessage& running) {
     const Message& m = *running.message;
     const Index lines = lines_of(m.bytes);
-    return links.posts->inbox.slice(m.inbox_line + links.buffer_of(running.epoch) * lines, lines);
+    return links.notices->inbox(m.inbox_at + std::uint64_t(links.buffer_of(running.epoch) * lines) * sizeof(Line),
+                                lines);
   }
 };
 

@@ -11,6 +11,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/base/random.hpp>
+#include <tranship/fabric/agreement.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/reduce.hpp>
@@ -133,16 +134,17 @@ class ProgramExecutor::State {
     counters_ = world_.allocate<std::uint64_t>(Index(ends.counters_max()) * words_per_line, where);
   }
 
-  /// All ranks see the hashes of all programs, so that all of them refuse.
+  /// Where programs differ, all ranks refuse.
   void compare_programs(const Program& program, Index elements, ElementType type, CallSite where) {
     std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(elements) * 64 + std::uint64_t(type));
     for_each_number(program, [&](std::uint64_t number) { hash = splitmix64(hash * 0x9e3779b97f4a7c15u + number); });
-    const std::vector<std::uint64_t> hashes = world_.all_gather(hash, where);
-    for (Rank peer = 0; peer < world_.size(); ++peer)
-      if (hashes[std::size_t(peer)] != hash)
-        throw_error(ErrorCode::mismatch,
-                    "rank {} has another program, reduction, or number or type of elements, than rank {}", peer,
-                    world_.rank());
+    using Hashes = Alike<std::uint64_t>;
+    const auto both = [](const Hashes& a, const Hashes& b) { return joined(a, b); };
+    const Hashes all = world_.team().reduce(Hashes::of(world_.rank(), hash), both, where);
+    if (all.differ())
+      throw_error(ErrorCode::mismatch,
+                  "rank {} has another program, reduction, or number or type of elements, than rank {}",
+                  all.other_member, all.first_member);
   }
 
   static constexpr Index words_per_line = 8;

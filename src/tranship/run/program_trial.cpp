@@ -230,8 +230,8 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
     result.launches_ns.push_back(timer.time_ns([&] { executor.run(); }));
     if (promise.is_of_one_rank()) {
       const bool is_right = promise.has_sum(executor.output(), result.output_elements, launch);
-      const std::vector<std::uint8_t> all = world.all_gather(std::uint8_t{is_right});
-      if (std::find(all.begin(), all.end(), 1) == all.end())
+      const auto any = [](std::uint8_t a, std::uint8_t b) { return std::uint8_t(a | b); };
+      if (world.team().reduce(std::uint8_t{is_right}, any) == 0)
         throw_error(ErrorCode::internal, "no rank has what {} promises (launch {})", program.collective, launch);
       result.compared += result.output_elements;
     }
@@ -239,7 +239,7 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
     Rank source = 0;
     if (promise.chooses_source()) source = promise.source_of(executor.output(), result.output_elements, launch);
     // All ranks have what the first one has.
-    if (promise.has_one_source()) source = world.all_gather(source).front();
+    if (promise.has_one_source()) world.broadcast(&source, sizeof source, 0);
     promise.check(executor.output(), result.output_elements, launch, source);
     result.compared += result.output_elements;
   }

@@ -13,6 +13,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/mutex.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/fabric/agreement.hpp>
 #include <tranship/program/verify.hpp>
 
 namespace tranship {
@@ -100,32 +101,15 @@ class PatientWaits {
 }  // namespace
 
 ProgramVerdict verdict_on(World& world, const Program& program, CallSite where) {
-  struct Message {
-    std::uint64_t needs_meeting = 0;
-    std::int64_t code = 0;
-    std::uint64_t message_bytes = 0;  ///< 0: the program is right
-  };
   constexpr Rank judge = 0;
   Said said;
-  Message message;
-  std::string why;
-  if (world.rank() == judge) {
-    said = verdict_of(program, numbers_of(program));
-    message.needs_meeting = said.verdict.needs_meeting ? 1 : 0;
-    if (said.refusal) {
-      message.code = static_cast<std::int64_t>(said.refusal->code());
-      why = said.refusal->message();
-      message.message_bytes = why.size();
-    }
-  }
-  {
-    const PatientWaits patient(world);
-    world.broadcast(&message, sizeof message, judge, where);
-  }
-  if (message.message_bytes == 0) return {.needs_meeting = message.needs_meeting != 0};
-  why.resize(message.message_bytes);
-  world.broadcast(why.data(), why.size(), judge, where);
-  throw Error(static_cast<ErrorCode>(message.code), std::move(why));
+  if (world.rank() == judge) said = verdict_of(program, numbers_of(program));
+  const Result<void> mine = said.refusal ? Result<void>(*said.refusal) : Result<void>();
+  const auto any = [](std::uint8_t a, std::uint8_t b) { return std::uint8_t(a | b); };
+  const PatientWaits patient(world);
+  const Call call{.kind = CallKind::agreement, .size_bytes = 1};
+  return {.needs_meeting =
+              agree(world.team(), call, mine, std::uint8_t(said.verdict.needs_meeting), any, "", where) != 0};
 }
 
 Index programs_verified() noexcept {

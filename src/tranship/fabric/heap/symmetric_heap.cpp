@@ -1,7 +1,6 @@
 #include "tranship/fabric/heap/symmetric_heap.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
+#include <tranship/fabric/agreement.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/team.hpp>
@@ -26,10 +26,9 @@ void refuse_slice(Index first, Index count, Index size) {
 }
 }  // namespace detail
 
-/// Blocks that this rank has let go of and has not told the others. Any thread may let go.
+/// How many blocks this rank has let go of that others still hold. Any thread may let go.
 struct SymmetricHeap::Released {
-  std::mutex mutex;
-  std::vector<std::uint64_t> serials;
+  std::atomic<Index> count = 0;
 };
 
 /// What this rank has lent, at the end of the heap, by offset. It stays lent until no borrower holds it any more, which
@@ -38,13 +37,11 @@ struct SymmetricHeap::Lendings {
   struct One {
     std::size_t size_bytes = 0;
     Members borrowers;
-    std::uint64_t number = 0;     ///< no other one has it
     bool is_held = true;          ///< by this rank; any thread may let go
     std::size_t words_bytes = 0;  ///< at its beginning, by which kernels meet; 0 for a sub-world
   };
   std::mutex mutex;
   std::map<std::size_t, One> by_offset;
-  std::uint64_t count = 0;
 
   /// Where those begin that this rank holds.
   std::size_t lowest_held(std::size_t otherwise) const {
@@ -114,47 +111,32 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   }
   unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
   if (is_sparse) sparse_bytes_ += bytes;
-  const Result<void> obtained = fabric_.domain().obtain(*offset, bytes);
+  const std::size_t own_bytes = std::min(round_up(request.own_bytes.value_or(bytes), 64), bytes);
+  const Result<void> obtained = fabric_.domain().obtain(*offset, own_bytes);
   if (obtained.ok()) {
-    const std::size_t end = *offset + bytes, lent = std::max(*offset, ever_lent_from_);
+    const std::size_t end = *offset + own_bytes, lent = std::max(*offset, ever_lent_from_);
     make_zero(*offset, std::min(end, touched_bytes_));
     make_zero(lent, end);
   }
   touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
-  if (const auto refusal = first_refusal(obtained, everyone, call, where)) {
+  const Result<void> agreed = attempt([&] {
+    const std::string cannot = fmt::format("cannot get {} bytes for its symmetric heap", own_bytes);
+    agree(everyone, call, obtained, cannot, where);
+  });
+  if (!agreed) {
     ranges_.release(*offset);
     if (is_sparse) sparse_bytes_ -= bytes;
     fabric_.domain().give_back(*offset, bytes);
-    obtained.value();
-    throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap: {} (rank {}, {})", refusal->rank,
-                bytes, refusal->reason, world_.rank(), short_name(where));
+    agreed.value();
   }
 
   const std::uint64_t serial = next_serial_++;
   const auto is_held = std::make_shared<std::atomic<bool>>(true);
-  blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes, .is_held = is_held};
-  offset_of_[serial] = *offset;
-  const auto release = [serial, is_held, released = released_, lifetime = fabric_.domain().lifetime()](void*) {
-    is_held->store(false, std::memory_order_relaxed);
-    const std::lock_guard lock(released->mutex);
-    released->serials.push_back(serial);
+  blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes, .own_bytes = own_bytes, .is_held = is_held};
+  const auto release = [is_held, released = released_, lifetime = fabric_.domain().lifetime()](void*) {
+    if (is_held->exchange(false)) released->count.fetch_add(1);
   };
   return {own(*offset), release};
-}
-
-std::optional<SymmetricHeap::Refusal> SymmetricHeap::first_refusal(const Result<void>& mine, Team& everyone,
-                                                                   const Call& call, CallSite where) {
-  std::vector<std::uint8_t> all(std::size_t(world_.size()));
-  const std::uint8_t own = mine.ok() ? 0 : static_cast<std::uint8_t>(mine.error().code());
-  everyone.all_gather(call, &own, 1, all.data(), where);
-  const auto found = std::find_if(all.begin(), all.end(), [](std::uint8_t code) { return code != 0; });
-  if (found == all.end()) return std::nullopt;
-  const Rank rank = Rank(found - all.begin());
-  std::array<char, 256> reason{};
-  if (world_.rank() == rank) mine.error().message().copy(reason.data(), reason.size() - 1);
-  std::vector<std::array<char, 256>> reasons(all.size());
-  everyone.all_gather(call, reason.data(), reason.size(), reasons.data(), where);
-  return Refusal{.rank = rank, .code = static_cast<ErrorCode>(*found), .reason = reasons[std::size_t(rank)].data()};
 }
 
 RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where) {
@@ -169,11 +151,7 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
   else
     mine = pages.error();
   const Call call{.kind = CallKind::registration, .size_bytes = size_bytes};
-  if (const auto refusal = first_refusal(mine, everyone, call, where)) {
-    mine.value();
-    throw_error(refusal->code, "rank {} cannot register its {} bytes: {} (rank {}, {})", refusal->rank, size_bytes,
-                refusal->reason, world_.rank(), short_name(where));
-  }
+  agree(everyone, call, mine, fmt::format("cannot register its {} bytes", size_bytes), where);
   std::erase_if(registered_, [](const Registered& one) { return one.joined.expired(); });
   registered_.push_back({static_cast<std::byte*>(memory), size_bytes, std::size_t(in_heap - own(0)), joined});
   return {memory, size_bytes, in_heap, std::move(joined)};
@@ -186,13 +164,34 @@ std::optional<std::size_t> SymmetricHeap::find_registered(const std::byte* memor
   return std::nullopt;
 }
 
+std::vector<std::uint64_t> SymmetricHeap::released_bits() const {
+  std::vector<std::uint64_t> bits;
+  if (released_->count.load() == 0) return bits;
+  std::size_t number = 0;
+  for (const auto& [offset, block] : blocks_) {
+    if (!block.is_held->load()) {
+      bits.resize(number / 64 + 1);
+      bits.back() |= std::uint64_t(1) << number % 64;
+    }
+    ++number;
+  }
+  return bits;
+}
+
 Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& call, CallSite where) {
+  constexpr std::size_t words_max = 4;
   struct Some {
     Index available = INT64_MAX;
     std::uint64_t size_bytes = 0;
-    std::uint64_t count = 0;  ///< of all blocks that it has let go of; the first ones are these
-    std::uint64_t serials[29] = {};
-    std::size_t told() const { return std::min<std::size_t>(count, std::size(serials)); }
+    std::uint64_t words = 0;  ///< of bits, up to the last block that it has let go of
+    std::uint64_t bits[words_max] = {};
+  };
+  const auto least = [](const Some& a, const Some& b) {
+    Some out{.available = std::min(a.available, b.available),
+             .size_bytes = std::min(a.size_bytes, b.size_bytes),
+             .words = std::min(a.words, b.words)};
+    for (std::size_t i = 0; i < words_max; ++i) out.bits[i] = a.bits[i] & b.bits[i];
+    return out;
   };
   const Index granted = Index(granted_bytes()) * fabric_.on_this_machine().count;
   Some mine{.available = asking == Asking::yes ? fabric_.domain().available_bytes(granted) : INT64_MAX};
@@ -200,31 +199,26 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
     const std::lock_guard lock(lendings_->mutex);
     mine.size_bytes = lendings_->lowest_held(place_.size_bytes);
   }
-  std::vector<Some> all(std::size_t(world_.size()));
-  Index available = INT64_MAX;
-  std::size_t size_bytes = place_.size_bytes;
-  for (bool has_more = true; has_more;) {
-    {
-      const std::lock_guard lock(released_->mutex);
-      auto& serials = released_->serials;
-      mine.count = serials.size();
-      std::copy_n(serials.begin(), mine.told(), mine.serials);
-      serials.erase(serials.begin(), serials.begin() + std::ptrdiff_t(mine.told()));
-    }
-    everyone.all_gather(call, &mine, sizeof mine, all.data(), where);
-    has_more = false;
-    for (const Some& some : all) {
-      has_more |= some.count > some.told();
-      size_bytes = std::min<std::size_t>(size_bytes, some.size_bytes);
-      available = std::min(available, some.available);
-      for (std::size_t i = 0; i < some.told(); ++i) {
-        const auto offset = offset_of_.find(some.serials[i]);
-        if (offset == offset_of_.end()) continue;
-        const auto block = blocks_.find(offset->second);
-        if (++block->second.released_by == world_.size()) forget(block, where);
-      }
-    }
+  // All ranks keep the same books, so a block has the same number on all of them.
+  const std::vector<std::uint64_t> bits = released_bits();
+  mine.words = bits.size();
+  std::vector<std::uint64_t> by_all;
+  Some all;
+  do {
+    for (std::size_t i = 0; i < words_max; ++i)
+      mine.bits[i] = by_all.size() + i < bits.size() ? bits[by_all.size() + i] : 0;
+    all = everyone.reduce(call, mine, least, where);
+    by_all.insert(by_all.end(), std::begin(all.bits), std::end(all.bits));
+  } while (by_all.size() < all.words);
+
+  auto block = blocks_.begin();
+  for (std::size_t i = 0; i < 64 * all.words && block != blocks_.end(); ++i) {
+    const auto next = std::next(block);
+    if ((by_all[i / 64] >> i % 64 & 1) != 0) forget(block, where);
+    block = next;
   }
+  const std::size_t size_bytes = all.size_bytes;
+  const Index available = all.available;
   ranges_.resize(size_bytes);
   // What lies below the lowest that any rank holds is held by none.
   const std::lock_guard lock(lendings_->mutex);
@@ -241,41 +235,19 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   const std::size_t size_bytes =
       asked > place_.size_bytes ? asked : round_up(std::max<std::size_t>(asked, 1), page_bytes());
 
-  /// What one of them uses. The first one is that of blocks, whose number counts lendings.
+  /// What this rank must not give away, from the highest end down. What it has let go of, and all who had it are here:
+  /// those of them that still hold it will say so.
   struct Used {
-    std::uint64_t begin = 0, end = 0;
-    std::uint64_t number = 0;
-    std::uint64_t is_free = 0;  ///< this rank has let go, and all who had it are here
+    std::size_t begin = 0, end = 0;
   };
   const Members& here = borrowers.members();
-  std::vector<Used> mine;
+  std::vector<Used> held{{.end = ranges_.used_end()}};
   {
     const std::lock_guard lock(lendings_->mutex);
-    mine.push_back({.end = ranges_.used_end(), .number = lendings_->count});
-    for (const auto& [offset, one] : lendings_->by_offset) {
-      const bool all_here = one.borrowers.among(here).count == one.borrowers.count;
-      mine.push_back({offset, offset + one.size_bytes, one.number, !one.is_held && all_here});
-    }
+    for (const auto& [offset, one] : lendings_->by_offset)
+      if (one.is_held || one.borrowers.among(here).count < one.borrowers.count)
+        held.push_back({offset, offset + one.size_bytes});
   }
-  const std::uint64_t count = mine.size();
-  std::vector<std::uint64_t> counts(std::size_t(borrowers.size()));
-  borrowers.all_gather(call, &count, sizeof count, counts.data(), where);
-  mine.resize(*std::max_element(counts.begin(), counts.end()));
-  std::vector<Used> used(mine.size() * counts.size());
-  borrowers.all_gather(call, mine.data(), mine.size() * sizeof(Used), used.data(), where);
-
-  std::uint64_t lendings = 0;
-  for (std::size_t member = 0; member < counts.size(); ++member)
-    lendings = std::max(lendings, std::exchange(used[member * mine.size()].number, 0) + 1);
-  const auto is_held = [&](const Used& one) {
-    return one.number == 0 || std::any_of(used.begin(), used.end(), [&](const Used& other) {
-             return other.number == one.number && other.is_free == 0;
-           });
-  };
-  std::vector<Used> held;
-  std::copy_if(used.begin(), used.end(), std::back_inserter(held), is_held);
-
-  // Downwards from the end, past what any of them uses.
   std::sort(held.begin(), held.end(), [](const Used& a, const Used& b) { return a.end > b.end; });
   constexpr std::size_t huge_page = std::size_t(2) << 20;
   const std::size_t alignment = size_bytes >= huge_page ? std::min(huge_page, place_.alignment_bytes) : page_bytes();
@@ -285,13 +257,32 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
     const std::size_t excess = (first + limit - size_bytes) & (alignment - 1);
     return limit - size_bytes < excess ? std::nullopt : std::optional(limit - size_bytes - excess);
   };
-  std::size_t end = place_.size_bytes, largest = 0;
-  for (const Used& one : held) {
-    if (one.end < end) largest = std::max<std::size_t>(largest, end - one.end);
-    if (size_bytes <= end && one.end <= below(end).value_or(0)) break;
-    end = std::min<std::size_t>(end, one.begin);
+  std::size_t largest = 0;
+  const auto highest_below = [&](std::size_t end) {
+    for (const Used& one : held) {
+      if (one.end < end) largest = std::max(largest, end - one.end);
+      if (size_bytes <= end && one.end <= below(end).value_or(0)) break;
+      end = std::min(end, one.begin);
+    }
+    return size_bytes > end ? std::nullopt : below(end);
+  };
+
+  /// Places, one byte further; 0: this rank has none.
+  struct Places {
+    std::uint64_t lowest = 0, highest = 0;
+  };
+  const auto both = [](const Places& a, const Places& b) {
+    return Places{std::min(a.lowest, b.lowest), std::max(a.highest, b.highest)};
+  };
+  // The lowest place that any of them proposes is the highest one that all may have, so they go on from there.
+  Places places;
+  for (std::size_t limit = place_.size_bytes;; limit = places.lowest - 1 + size_bytes) {
+    const std::optional<std::size_t> place = highest_below(limit);
+    const std::uint64_t mine = place ? *place + 1 : 0;
+    places = borrowers.reduce(call, Places{mine, mine}, both, where);
+    if (places.lowest == 0 || places.lowest == places.highest) break;
   }
-  if (size_bytes > end || !below(end))
+  if (places.lowest == 0)
     throw_error(ErrorCode::no_memory,
                 "the symmetric heap of {} bytes a rank has no room for {} of {}: {} are free in one "
                 "piece; TRANSHIP_HEAP makes it larger; what sub-worlds of other ranks have had is free after the next "
@@ -299,19 +290,16 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
                 place_.size_bytes, kind == CallKind::sub_world ? "that of a sub-world" : "the words of a team",
                 size_bytes, largest, world_.rank(), short_name(where));
 
-  const std::size_t offset = *below(end);
+  const std::size_t offset = places.lowest - 1;
   ever_lent_from_ = std::min(ever_lent_from_, offset);
   {
     const std::lock_guard lock(lendings_->mutex);
-    for (auto one = mine.begin() + 1; one != mine.end(); ++one)
-      if (!is_held(*one)) lendings_->by_offset.erase(one->begin);
-    lendings_->count = lendings;
-    // All borrowers count alike, and no two lendings of the first one have the same count.
-    const std::uint64_t number = std::uint64_t(here.rank_of(0) + 1) << 40 | lendings;
-    lendings_->by_offset[offset] = {.size_bytes = size_bytes,
-                                    .borrowers = here,
-                                    .number = number,
-                                    .words_bytes = kind == CallKind::sub_world ? 0 : *wanted};
+    // No borrower holds what was lent there before, or it would not have agreed.
+    std::erase_if(lendings_->by_offset, [&](const auto& before) {
+      return before.first < offset + size_bytes && offset < before.first + before.second.size_bytes;
+    });
+    lendings_->by_offset[offset] = {
+        .size_bytes = size_bytes, .borrowers = here, .words_bytes = kind == CallKind::sub_world ? 0 : *wanted};
   }
   const auto let_go = [lendings = lendings_, offset](void*) {
     const std::lock_guard lock(lendings->mutex);
@@ -325,14 +313,8 @@ std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t siz
   const Result<void> obtained = fabric_.domain().obtain(lent.offset_bytes, lent.size_bytes);
   if (obtained.ok()) std::memset(own(lent.offset_bytes), 0, size_bytes);
   // No borrower raises a word before all have made theirs zero.
-  const std::uint8_t mine = obtained.ok() ? 0 : static_cast<std::uint8_t>(obtained.error().code());
-  std::vector<std::uint8_t> all(std::size_t(borrowers.size()));
-  borrowers.all_gather({.kind = CallKind::kernel_team, .size_bytes = size_bytes}, &mine, 1, all.data(), where);
-  obtained.value();
-  for (int member = 0; member < borrowers.size(); ++member)
-    if (const std::uint8_t code = all[std::size_t(member)])
-      throw_error(static_cast<ErrorCode>(code), "rank {} cannot get {} bytes for the words of a team (rank {}, {})",
-                  borrowers.world_rank(member), size_bytes, world_.rank(), short_name(where));
+  agree(borrowers, {.kind = CallKind::kernel_team, .size_bytes = size_bytes}, obtained,
+        fmt::format("cannot get {} bytes for the words of a team", size_bytes), where);
   return lent.hold;
 }
 
@@ -348,10 +330,10 @@ void SymmetricHeap::make_zero(std::size_t first, std::size_t end) {
 
 void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {
   const std::size_t bytes = ranges_.release(block->first);
-  world_.context().touches(own(block->first), bytes, Touch::frees, "free", where);
+  world_.context().touches(own(block->first), block->second.own_bytes, Touch::frees, "free", where);
   if (bytes >= Domain::sparse_bytes_min) sparse_bytes_ -= bytes;
   fabric_.domain().give_back(block->first, bytes);
-  offset_of_.erase(block->second.serial);
+  if (!block->second.is_held->exchange(false)) released_->count.fetch_sub(1);
   blocks_.erase(block);
 }
 
@@ -369,9 +351,6 @@ void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite w
   everyone.meet({.kind = CallKind::release, .detail = serial}, where);
   if (!block) return;
   forget(at, where);
-  block.reset();  // queues it, for no handle is left
-  const std::lock_guard lock(released_->mutex);
-  std::erase(released_->serials, serial);
 }
 
 HeapUsage SymmetricHeap::usage() const noexcept {

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
@@ -33,9 +32,10 @@ struct HeapUsage {
 
 class SymmetricHeap {
  public:
-  /// What a block is for, of which all ranks must say the same.
+  /// What a block is for, of which all ranks must say the same, but for `own_bytes`.
   struct Request {
     std::size_t size_bytes = 0;
+    std::optional<std::size_t> own_bytes = std::nullopt;  ///< for which this rank needs memory; else for all
     std::size_t alignment = 64;
     CallKind kind = CallKind::allocate;
     std::uint8_t type = 0;
@@ -91,9 +91,9 @@ class SymmetricHeap {
   struct Lendings;
   struct Block {
     std::uint64_t serial = 0;
-    std::size_t size_bytes = 0;                        ///< that were asked for
-    int released_by = 0;                               ///< ranks that have let go of it
-    std::shared_ptr<const std::atomic<bool>> is_held;  ///< by this rank; any thread may let go
+    std::size_t size_bytes = 0;                  ///< that were asked for
+    std::size_t own_bytes = 0;                   ///< that this rank has memory for
+    std::shared_ptr<std::atomic<bool>> is_held;  ///< by this rank; any thread may let go
   };
   struct Registered {
     const std::byte* memory = nullptr;
@@ -108,13 +108,8 @@ class SymmetricHeap {
   /// still give all of them, each of which asks where it `asks`.
   enum class Asking : std::uint8_t { no, yes };
   Index free_released(Asking asking, Team& everyone, const Call& call, CallSite where);
-  struct Refusal {
-    Rank rank = 0;
-    ErrorCode code{};
-    std::string reason;
-  };
-  /// Collective: the first rank whose `mine` is an error, and its message.
-  std::optional<Refusal> first_refusal(const Result<void>& mine, Team& everyone, const Call& call, CallSite where);
+  /// A bit for each block, by offset, that this rank has let go of; none behind the last one of these.
+  std::vector<std::uint64_t> released_bits() const;
   void make_zero(std::size_t first, std::size_t end);
   void forget(std::map<std::size_t, Block>::iterator block, CallSite where);
 
@@ -122,8 +117,7 @@ class SymmetricHeap {
   Fabric& fabric_;
   HeapPlace place_;
   RangeAllocator ranges_;
-  std::map<std::size_t, Block> blocks_;                       // by offset
-  std::unordered_map<std::uint64_t, std::size_t> offset_of_;  // by serial number
+  std::map<std::size_t, Block> blocks_;  // by offset
   std::uint64_t next_serial_ = 1;
   std::size_t touched_bytes_ = 0;          // behind these, memory holds zeros
   std::size_t ever_lent_from_ = SIZE_MAX;  // from here on it may hold what sub-worlds have left

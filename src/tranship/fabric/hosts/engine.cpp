@@ -190,11 +190,12 @@ std::shared_ptr<Awaited> HostsEngine::flush(Rank peer) {
   return request(peer, head, std::make_shared<Awaited>());
 }
 
-void HostsEngine::bring(Rank peer, MeetingKey meeting, std::span<const std::byte> bytes) {
+void HostsEngine::bring(Rank peer, Key meeting, std::span<const std::byte> bytes) {
   send(peer, {.op = Op::meeting, .slot = meeting.slot, .id = meeting.number}, bytes);
 }
 
-std::optional<std::vector<std::byte>> HostsEngine::take(Rank peer, MeetingKey meeting) {
+std::optional<std::vector<std::byte>> HostsEngine::take(Rank peer, Key meeting) {
+  progress();
   const std::lock_guard lock(mutex_);
   const auto found = brought_.find({meeting.slot, meeting.number, peer});
   if (found == brought_.end()) return std::nullopt;

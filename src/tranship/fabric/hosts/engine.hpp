@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <tranship/fabric/hosts/mail.hpp>
 #include <tranship/fabric/hosts/wire.hpp>
 #include <tranship/fabric/seam/board.hpp>
 #include <tranship/fabric/seam/members.hpp>
@@ -34,7 +35,7 @@ struct Awaited {
   int width = 1;
 };
 
-class HostsEngine final : public BoardLink {
+class HostsEngine final : public BoardLink, public Mail {
  public:
   /// What is outside of this rank's process outlives the engine. The board, of this machine, has a slot for every rank
   /// of the job; `here` are the ranks of this machine. `heap` is this rank's own.
@@ -58,14 +59,8 @@ class HostsEngine final : public BoardLink {
   /// Answered when all that this rank has sent to `peer` before is done.
   std::shared_ptr<Awaited> flush(Rank peer);
 
-  /// Brings something to a meeting, which is the same number of the same slot on all ranks that take part in it.
-  struct MeetingKey {
-    int slot = 0;
-    std::uint64_t number = 0;
-  };
-  void bring(Rank peer, MeetingKey meeting, std::span<const std::byte> bytes);
-  /// What `peer` has brought, once.
-  std::optional<std::vector<std::byte>> take(Rank peer, MeetingKey meeting);
+  void bring(Rank peer, Key meeting, std::span<const std::byte> bytes) override;
+  std::optional<std::vector<std::byte>> take(Rank peer, Key meeting) override;
 
   /// Moves what can be moved now, unless another thread does.
   bool progress();

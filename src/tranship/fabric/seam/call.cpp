@@ -47,6 +47,8 @@ const char* name_of(CallKind kind) noexcept {
       return "broadcast of symmetric memory";
     case CallKind::kernel_team:
       return "kernel_team";
+    case CallKind::agreement:
+      return "agreement";
   }
   return "?";
 }
@@ -78,6 +80,7 @@ std::string to_string(const Call& call) {
     case CallKind::registration:
     case CallKind::sub_world:
     case CallKind::kernel_team:
+    case CallKind::agreement:
       return text + fmt::format(" of {} bytes", call.size_bytes);
     case CallKind::broadcast:
       return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);

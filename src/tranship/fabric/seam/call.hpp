@@ -21,6 +21,7 @@ enum class CallKind : std::uint8_t {
   split,
   sub_world,
   kernel_team,
+  agreement,
   // Of symmetric memory (collectives/).
   all_reduce,
   reduce,

@@ -1,6 +1,7 @@
 #include "tranship/fabric/shared/shared_meeting.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
@@ -8,6 +9,9 @@
 
 namespace tranship {
 namespace {
+
+/// A record is read faster than all members meet once more, unless there are so many.
+constexpr int one_meeting_max = 256;
 
 /// The members of a SharedWorld that these ranks, which are among `here`, are.
 Members members_among(const Members& here, const Members& ranks) {
@@ -107,6 +111,35 @@ void SharedMeeting::spread(World& world, const Call& call, void* data, std::size
     shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
     done += some;
   } while (done < size_bytes);
+}
+
+void SharedMeeting::reduce(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine,
+                           PartOf whole, CallSite where) {
+  static_assert(record_bytes_max <= MeetingPlace::offer_bytes);
+  TRANSHIP_ASSERT(size_bytes <= MeetingPlace::offer_bytes);
+  const int count = members_.count;
+  if (count <= one_meeting_max)
+    return combine_records(world, call, record, size_bytes, combine, {.end = count}, whole, where);
+  // The first one of every group reads its group, and all read these.
+  int group = 1;
+  while (group * group < count) ++group;
+  const int end = me_ % group == 0 ? std::min(me_ + group, count) : me_;
+  combine_records(world, call, record, size_bytes, combine, {.first = me_, .end = end}, whole, where);
+  combine_records(world, call, record, size_bytes, combine, {.end = count, .step = group}, whole, where);
+}
+
+void SharedMeeting::combine_records(World& world, const Call& call, void* record, std::size_t size_bytes,
+                                    Combine combine, const Range& range, PartOf whole, CallSite where) {
+  if (size_bytes > 0) std::memcpy(next_offer().bytes, record, size_bytes);
+  meet(world, call, whole, where);
+  brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
+  // All begin with the first one, so all combine in one order.
+  for (int member = range.first; member < range.end; member += range.step) {
+    alignas(std::max_align_t) std::byte theirs[MeetingPlace::offer_bytes];
+    read(world, call, member, member == range.first ? record : theirs, size_bytes, whole, where);
+    if (member != range.first) combine(record, theirs);
+  }
+  shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
 }
 
 void SharedMeeting::read(World& world, const Call& call, int member, void* to, std::size_t size_bytes, PartOf whole,

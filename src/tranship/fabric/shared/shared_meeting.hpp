@@ -30,6 +30,10 @@ class SharedMeeting final : public Meeting {
               CallSite where) override {
     spread(world, call, data, size_bytes, from_member, {}, where);
   }
+  void reduce(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine,
+              CallSite where) override {
+    reduce(world, call, record, size_bytes, combine, {}, where);
+  }
   // Parts of a meeting with ranks of other machines, of that number: calls that differ are not found; all bring as
   // much.
   void gather_part(World& world, const Call& call, std::uint64_t number, const void* mine, std::size_t size_bytes,
@@ -39,6 +43,10 @@ class SharedMeeting final : public Meeting {
   void spread_part(World& world, const Call& call, std::uint64_t number, int from_member, void* data,
                    std::size_t size_bytes, CallSite where) {
     spread(world, call, data, size_bytes, from_member, number, where);
+  }
+  void reduce_part(World& world, const Call& call, std::uint64_t number, void* record, std::size_t size_bytes,
+                   Combine combine, CallSite where) {
+    reduce(world, call, record, size_bytes, combine, number, where);
   }
   void begin_at(std::uint64_t calls) override;
   std::uint64_t calls() const noexcept override { return barrier_.epoch(); }
@@ -58,6 +66,17 @@ class SharedMeeting final : public Meeting {
               CallSite where);
   void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member, PartOf whole,
               CallSite where);
+  void reduce(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine, PartOf whole,
+              CallSite where);
+  /// Meets with a record of every member, and combines in `record` those of members first, first + step, ... before
+  /// `end`; all others only meet.
+  struct Range {
+    int first = 0;
+    int end = 0;
+    int step = 1;
+  };
+  void combine_records(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine,
+                       const Range& range, PartOf whole, CallSite where);
   /// Reads `size_bytes` of what a member has brought to this meeting.
   void read(World& world, const Call& call, int member, void* to, std::size_t size_bytes, PartOf whole, CallSite where);
   void disagree(World& world, const Call& call, CallSite where);

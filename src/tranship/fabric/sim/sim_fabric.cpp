@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include <tranship/fabric/hosts/hosts_meeting.hpp>
 #include <tranship/fabric/shared/shared_domain.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
 
@@ -27,6 +28,10 @@ class SimMeeting final : public Meeting {
   void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
               CallSite where) override {
     learning([&] { inner_->spread(world, call, data, size_bytes, from_member, where); });
+  }
+  void reduce(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine,
+              CallSite where) override {
+    learning([&] { inner_->reduce(world, call, record, size_bytes, combine, where); });
   }
   std::uint64_t calls() const noexcept override { return inner_->calls(); }
   void begin_at(std::uint64_t calls) override { inner_->begin_at(calls); }
@@ -134,14 +139,24 @@ class SimDomain final : public SharedDomain {
 SimFabric::SimFabric(Simulation& simulation, const std::shared_ptr<SharedWorld>& shared, Rank rank)
     : SharedFabric(shared, rank, simulation.board_of(rank), {.count = shared->shape().ranks},
                    std::make_shared<SimDomain>(simulation, shared, rank), std::make_shared<SimClock>(simulation, rank)),
-      simulation_(simulation) {}
+      simulation_(simulation),
+      mail_(*this) {}
 
 Members SimFabric::sharing() const {
   return simulation_.sharing(rank());
 }
 
 std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot, const Members& named) {
-  return std::make_unique<SimMeeting>(simulation_, rank(), members, slot, SharedFabric::meeting(members, slot, named));
+  std::unique_ptr<Meeting> inner;
+  if (sharing().count == size()) {
+    inner = SharedFabric::meeting(members, slot, named);
+  } else {
+    const std::vector<int>& host_of = simulation_.sharing_of();
+    const MembersHere here = members_here(host_of, rank(), members, named);
+    inner = std::make_unique<HostsMeeting>(mail_, host_of, rank(), members, slot, named,
+                                           shared_meeting(here.members, slot, here.named));
+  }
+  return std::make_unique<SimMeeting>(simulation_, rank(), members, slot, std::move(inner));
 }
 
 std::shared_ptr<FlagWatch> SimFabric::flag_watch() {

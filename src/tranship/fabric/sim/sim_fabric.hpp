@@ -2,6 +2,7 @@
 // through the log of the simulation.
 #pragma once
 
+#include <tranship/fabric/hosts/mail.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
 
@@ -28,7 +29,23 @@ class SimFabric final : public SharedFabric {
  private:
   Members host() const noexcept { return simulation_.host_of(rank()); }
 
+  /// Letters that arrive at once, but are counted.
+  class SimMail final : public Mail {
+   public:
+    explicit SimMail(const SimFabric& fabric) : fabric_(fabric) {}
+    void bring(Rank peer, Key meeting, std::span<const std::byte> bytes) override {
+      fabric_.simulation_.bring(fabric_.rank(), peer, meeting, bytes);
+    }
+    std::optional<std::vector<std::byte>> take(Rank peer, Key meeting) override {
+      return fabric_.simulation_.take(fabric_.rank(), peer, meeting);
+    }
+
+   private:
+    const SimFabric& fabric_;
+  };
+
   Simulation& simulation_;
+  SimMail mail_;
 };
 
 }  // namespace tranship

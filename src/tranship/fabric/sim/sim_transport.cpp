@@ -128,6 +128,7 @@ InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
 void SimTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
                        Completion completion, CallSite where) {
   simulation_.step(rank_);
+  sends(target.peer, std::size_t(element_count(block) * width));
   const bool blocks = completion == Completion::blocking;
   const char* name = signal ? (blocks ? "put_signal" : "put_signal_nbi") : blocks ? "put" : "put_nbi";
   RaceDetector::Told told;
@@ -187,6 +188,8 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
                        CallSite where) {
   simulation_.step(rank_);
   simulation_.looks_at(rank_, source.peer, source.offset_bytes);
+  simulation_.count_message(rank_, source.peer, 0);
+  simulation_.count_message(source.peer, rank_, std::size_t(element_count(block) * width));
   const bool blocks = completion == Completion::blocking;
   if (RaceDetector* detector = simulation_.race_detector(); detector && element_count(block) > 0) {
     const char* name = blocks ? "get" : "get_nbi";
@@ -223,7 +226,13 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
 void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand,
                           std::uint64_t compare, void* before, Completion completion, CallSite where) {
   simulation_.step(rank_);
-  if (before) simulation_.looks_at(rank_, at.peer, at.offset_bytes);
+  if (before) {
+    simulation_.looks_at(rank_, at.peer, at.offset_bytes);
+    simulation_.count_message(rank_, at.peer, 0);
+    simulation_.count_message(at.peer, rank_, std::size_t(width));
+  } else {
+    sends(at.peer, std::size_t(width));
+  }
   const RaceDetector::Bytes word{at.peer, at.offset_bytes, at.offset_bytes + std::size_t(width)};
   const char* name = name_of(op, before != nullptr);
   const RaceDetector::What does = op == AtomicOp::fetch ? RaceDetector::What::fetch : RaceDetector::What::update;
@@ -272,8 +281,19 @@ void SimTransport::fence(std::optional<Rank> peer, CallSite) {
   ++(peer ? fences_to_[*peer] : fences_);
 }
 
+void SimTransport::sends(Rank peer, std::size_t bytes) {
+  simulation_.count_message(rank_, peer, bytes);
+  unanswered_.insert(peer);
+}
+
 void SimTransport::quiet(std::optional<Rank> peer, CallSite where) {
   simulation_.step(rank_);
+  std::erase_if(unanswered_, [&](Rank other) {
+    if (peer && other != *peer) return false;
+    simulation_.count_message(rank_, other, 0);
+    simulation_.count_message(other, rank_, 0);
+    return true;
+  });
   while (simulation_.deliver_one_of(rank_, context_, peer)) simulation_.step(rank_);
   if (is_awaited_) simulation_.look(rank_);
   if (!peer) is_awaited_ = false;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
@@ -32,6 +33,8 @@ class SimTransport final : public Transport {
   /// An update, or what only reads: what those know who see that it is over; nullptr where order is not checked.
   Known note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
              const RaceDetector::Accesses* local);
+  /// A message that the peer answers at the next quiet.
+  void sends(Rank peer, std::size_t bytes);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
   RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_to(target)}; }
   std::uint64_t fences_to(Rank target) const;
@@ -41,6 +44,7 @@ class SimTransport final : public Transport {
   int context_;
   std::uint64_t fences_ = 0;  ///< of all peers
   std::map<Rank, std::uint64_t> fences_to_;
+  std::set<Rank> unanswered_;
   bool is_awaited_ = false;  ///< a value, by the next quiet
 };
 

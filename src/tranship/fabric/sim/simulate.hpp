@@ -19,6 +19,16 @@ namespace tranship {
 /// and signals, collective calls, frees, and what ranks declare of their own (Context::reads, Context::writes).
 enum class OrderChecks : std::uint8_t { on, off };
 
+/// What a simulation did.
+struct SimulationReport {
+  std::int64_t steps = 0;
+  std::int64_t deliveries = 0;
+  /// The most that any rank has sent to ranks whose memory it does not reach, the heads of messages included: letters
+  /// of meetings, and transfers, where what comes back is sent by the peer.
+  std::int64_t messages_max = 0;
+  std::int64_t bytes_max = 0;
+};
+
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
@@ -42,12 +52,8 @@ struct SimulationOptions {
   std::optional<std::size_t> heap_bytes = std::size_t(64) << 20;
   /// The steps of all ranks together; more is a failure.
   std::int64_t steps_max = 10'000'000;
-};
-
-/// What a simulation did.
-struct SimulationReport {
-  std::int64_t steps = 0;
-  std::int64_t deliveries = 0;
+  /// Has what the simulation has done so far, while it runs.
+  SimulationReport* so_far = nullptr;
 };
 
 namespace detail {

@@ -19,7 +19,11 @@ constexpr int vain_looks_max = 100'000;
 }  // namespace
 
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
-    : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
+    : options_(options),
+      shared_(std::move(shared)),
+      random_(options.seed),
+      ranks_(std::size_t(options.ranks)),
+      report_(options.so_far ? *options.so_far : own_report_) {
   if (options.ranks_per_host > 0) {
     host_memory_ = std::make_shared<HostMemory>(*shared_, options.ranks_per_host);
     for (Rank first = 0; first < options.ranks; first += options.ranks_per_host) {
@@ -28,6 +32,8 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
     }
   } else if (options.order == OrderChecks::on)
     race_detector_ = std::make_shared<RaceDetector>(options.ranks);
+  const int sharing = options.peers == PeerKind::messaged ? 1 : options.ranks_per_host;
+  for (Rank rank = 0; rank < options.ranks; ++rank) sharing_of_.push_back(sharing == 0 ? 0 : rank / sharing);
   // Some seeds deliver at once, some only when no rank can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
@@ -177,6 +183,29 @@ void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t m
   race_detector_->learn(rank, state->second.known);
   if (++state->second.gone == members.count) meetings_.erase(state);
   fail_for_source(rank);
+}
+
+void Simulation::bring(Rank from, Rank to, Mail::Key meeting, std::span<const std::byte> bytes) {
+  if (ranks_[std::size_t(from)].dying) return;
+  count_message(from, to, bytes.size());
+  letters_.emplace(std::tuple(to, from, meeting.slot, meeting.number),
+                   std::vector<std::byte>(bytes.begin(), bytes.end()));
+  changed();
+  something_happened();
+}
+
+std::optional<std::vector<std::byte>> Simulation::take(Rank to, Rank from, Mail::Key meeting) {
+  auto letter = letters_.extract({to, from, meeting.slot, meeting.number});
+  if (letter.empty()) return std::nullopt;
+  return std::move(letter.mapped());
+}
+
+void Simulation::count_message(Rank from, Rank to, std::size_t bytes) noexcept {
+  constexpr std::int64_t head_bytes = 64;
+  if (sharing_of_[std::size_t(from)] == sharing_of_[std::size_t(to)] && options_.peers == PeerKind::reachable) return;
+  RankState& rank = ranks_[std::size_t(from)];
+  report_.messages_max = std::max(report_.messages_max, ++rank.messages_sent);
+  report_.bytes_max = std::max(report_.bytes_max, rank.bytes_sent += head_bytes + std::int64_t(bytes));
 }
 
 void Simulation::fail_for_source(Rank rank) const {

@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <tranship/base/random.hpp>
+#include <tranship/fabric/hosts/mail.hpp>
 #include <tranship/fabric/lanes/fiber.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
@@ -118,6 +120,14 @@ class Simulation final : private BoardLink {
   void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
     joined_.push_back({rank, memory, reinterpret_cast<std::uintptr_t>(memory.get()), size_bytes, offset_bytes});
   }
+  /// By rank: the number of those that it shares memory with.
+  const std::vector<int>& sharing_of() const noexcept { return sharing_of_; }
+  /// Letters of meetings.
+  void bring(Rank from, Rank to, Mail::Key meeting, std::span<const std::byte> bytes);
+  std::optional<std::vector<std::byte>> take(Rank to, Rank from, Mail::Key meeting);
+  /// A rank sends a message to another one, with so many bytes beside its head; to itself and to those whose memory it
+  /// reaches it sends none.
+  void count_message(Rank from, Rank to, std::size_t bytes) noexcept;
   const SimulationOptions& options() const noexcept { return options_; }
   SplitMix64& random() noexcept { return random_; }
   /// nullptr where order is not checked.
@@ -133,6 +143,7 @@ class Simulation final : private BoardLink {
     std::exception_ptr thrown;
     std::deque<InFlight> log;
     std::int64_t steps = 0;
+    std::int64_t messages_sent = 0, bytes_sent = 0;
     Deadline deadline = Deadline::never();
     std::set<std::pair<Rank, std::size_t>> places;  // that it has looked at
     bool waits = false;
@@ -179,6 +190,8 @@ class Simulation final : private BoardLink {
     Board::Entry entry;
   };
   std::vector<News> news_;  // that are on their way
+  std::vector<int> sharing_of_;
+  std::map<std::tuple<Rank, Rank, int, std::uint64_t>, std::vector<std::byte>> letters_;  // by target and source
   Rank first_failed_ = -1;
   Rank running_ = 0;
   /// Memory of a rank that is also a part of its heap, for as long as it is held.
@@ -200,7 +213,8 @@ class Simulation final : private BoardLink {
   std::int64_t vain_looks_ = 0;  // of all ranks, since anything has changed
   std::uint64_t serials_ = 0;
   int contexts_ = 0;
-  SimulationReport report_;
+  SimulationReport own_report_;
+  SimulationReport& report_;
 };
 
 }  // namespace tranship

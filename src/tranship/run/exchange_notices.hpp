@@ -1,0 +1,109 @@
+// Private: Notices, what the ranks of an exchange must know of each other, in symmetric memory where those that need it
+// look it up. What a rank stores, and what it gets from others, grows with the number of its own peers.
+//
+// Each rank lays out its own block, whose size all ranks take for that of the largest; memory is taken for its own
+// part:
+//
+//   | header | cards of its arrays | an entry for each peer, ascending | signals of messages | inboxes |
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/lower/lowering.hpp>
+
+namespace tranship {
+
+/// Staging buffers begin on cache lines of their own.
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+inline Index lines_of(Index bytes) {
+  return ceil_divide(bytes, sizeof(Line));
+}
+
+/// One of a rank's arrays, as its peers see it.
+struct ArrayCard {
+  SlotLayout layout;
+  std::byte* data = nullptr;
+  bool is_exposed = false;  // to peers that can reach it
+};
+
+class Notices {
+ public:
+  /// What a rank exchanges with a peer. It has two signals where the peer is only messaged: of what it receives, and,
+  /// a line further, of what it sends.
+  struct Entry {
+    Rank peer = -1;
+    std::int32_t receive = -1;  ///< the number of the message among those that it receives
+    Index bytes_in = 0;
+    Index bytes_out = 0;
+    std::uint64_t signal = 0;  ///< where they begin in its block
+    std::uint64_t inbox = 0;   ///< where such a peer puts what it sends, in this block, too
+  };
+  struct Found {
+    std::vector<ArrayCard> cards;
+    Entry entry;  ///< what that rank says of this one; a peer of -1 where it says nothing
+  };
+
+  /// Of a rank with so many arrays.
+  explicit Notices(std::size_t cards) : cards_(cards) {}
+
+  /// Entries come by peer, ascending. `inbox_bytes` are needed for messages from it, if it is only messaged.
+  void add(const Entry& entry, bool is_messaged, Index inbox_bytes);
+  Index entries() const noexcept { return Index(entries_.size()); }
+  std::size_t size_bytes() const noexcept { return inboxes_at() + std::size_t(inbox_lines_) * sizeof(Line); }
+
+  /// The largest of all ranks.
+  struct Largest {
+    std::size_t size_bytes = 0;
+    Index entries = 0;
+  };
+  /// Collective. After it all ranks find each other.
+  void publish(World& world, std::span<const ArrayCard> cards, const Largest& largest, CallSite where);
+
+  Found find(Rank peer) const;
+  /// This rank's own, of a peer that it has.
+  const Entry& entry(Rank peer) const;
+  Symmetric<std::uint64_t> signal(std::uint64_t at) const {
+    return Symmetric<std::uint64_t>::at(reinterpret_cast<std::uint64_t*>(block_.local() + at), 1);
+  }
+  Symmetric<Line> inbox(std::uint64_t at, Index lines) const {
+    return Symmetric<Line>::at(reinterpret_cast<Line*>(block_.local() + at), lines);
+  }
+
+ private:
+  struct alignas(64) Header {
+    Index entries = 0;
+  };
+  /// Lists of up to so many entries are read as a whole, longer ones are searched.
+  static constexpr Index read_whole_max = 32;
+
+  std::size_t entries_at() const noexcept { return sizeof(Header) + cards_ * sizeof(ArrayCard); }
+  std::size_t signals_at() const noexcept;
+  std::size_t inboxes_at() const noexcept { return signals_at() + std::size_t(messaged_) * 2 * sizeof(Line); }
+  /// That find() reads of any rank.
+  std::size_t read_bytes() const noexcept {
+    return entries_at() + std::size_t(std::min(entries_max_, read_whole_max)) * sizeof(Entry);
+  }
+  Entry* own_entries() const noexcept { return reinterpret_cast<Entry*>(block_.local() + entries_at()); }
+  Entry entry_of(Rank peer, Index number) const;
+  Symmetric<Entry> entry_at(Index number, Index count) const {
+    return Symmetric<Entry>::at(own_entries() + number, count);
+  }
+
+  std::size_t cards_;
+  std::vector<Entry> entries_;  // places in the block count from where the signals, or the inboxes, begin
+  std::vector<bool> is_messaged_;
+  Index messaged_ = 0;
+  Index inbox_lines_ = 0;
+  Index entries_max_ = 0;
+  Context* context_ = nullptr;
+  SymmetricArray<std::byte> block_;
+};
+
+}  // namespace tranship
