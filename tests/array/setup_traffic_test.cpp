@@ -34,7 +34,7 @@ SimulationReport set_up_halo(int ranks_per_side) {
 
 TEST(SetUpTraffic, of_a_halo_grows_with_peers_and_the_logarithm_of_ranks) {
   const char* const asked = std::getenv("TRANSHIP_TEST_RANKS_PER_SIDE");
-  const int side = asked != nullptr ? std::atoi(asked) : 6;
+  const int side = asked != nullptr ? std::atoi(asked) : 8;
   const SimulationReport few = set_up_halo(3), many = set_up_halo(side);
   std::printf("%d ranks: at most %lld messages and %lld bytes of a rank; 27 ranks: %lld and %lld\n", side * side * side,
               (long long)many.messages_max, (long long)many.bytes_max, (long long)few.messages_max,

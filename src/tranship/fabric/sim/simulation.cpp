@@ -87,9 +87,11 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
     ranks_[std::size_t(r)].fiber = std::make_unique<Fiber>(run, stack_bytes);
   }
 
-  const auto can_run = [](const RankState& rank) {
-    return !rank.fiber->ended() && ((!rank.waits && !rank.polls) || rank.expired);
-  };
+  is_held_.resize(ranks_.size());
+  for (Rank r = 0; r < options_.ranks; ++r) {
+    drowsy_.push_back(r);
+    update_held(r);
+  }
   std::vector<Rank> ready;
   for (;;) {
     if (vain_looks_ >= vain_looks_max) {
@@ -103,7 +105,7 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
     if (random_.below(16) < std::uint64_t(delivery_chance_) && deliver_any()) continue;
     ready.clear();
     for (Rank r = 0; r < options_.ranks; ++r)
-      if (can_run(ranks_[std::size_t(r)])) ready.push_back(r);
+      if (is_held_[std::size_t(r)] == 0) ready.push_back(r);
     if (!ready.empty())
       resume(ready[random_.below(ready.size())]);
     else if (!deliver_any() && !resume_polls() && !expire_one())
@@ -142,13 +144,17 @@ void Simulation::resume(Rank rank) {
   running_ = rank;
   if (host_memory_) host_memory_->enter(rank / options_.ranks_per_host);
   ranks_[std::size_t(rank)].fiber->resume();
+  update_held(rank);
 }
 
 void Simulation::something_happened() {
-  for (RankState& rank : ranks_) {
-    rank.waits = rank.polls = false;
-    rank.has_news = true;
+  for (const Rank rank : drowsy_) {
+    RankState& one = ranks_[std::size_t(rank)];
+    one.waits = one.polls = one.is_drowsy = false;
+    one.has_news = true;
+    update_held(rank);
   }
+  drowsy_.clear();
 }
 
 bool Simulation::resume_polls() {
@@ -163,8 +169,11 @@ bool Simulation::expire_one() {
   for (RankState& rank : ranks_)
     if (!rank.fiber->ended() && !rank.expired && (!first || rank.deadline.at_ns() < first->deadline.at_ns()))
       first = &rank;
-  if (first) first->expired = true;
-  return first != nullptr;
+  if (!first) return false;
+  first->expired = true;
+  expired_.push_back(Rank(first - ranks_.data()));
+  update_held(expired_.back());
+  return true;
 }
 
 void Simulation::come(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
@@ -257,8 +266,10 @@ void Simulation::wait(Rank rank, int round) {
   if (round == 0) something_happened();
   // What it waits for may have come while it looked at something else.
   mine.waits = !mine.has_news;
+  note_drowsy(rank);
   Fiber::suspend();
   mine.has_news = false;
+  note_drowsy(rank);
 }
 
 void Simulation::poll(Rank rank, std::int64_t polls) {
@@ -269,6 +280,7 @@ void Simulation::poll(Rank rank, std::int64_t polls) {
   if (std::exchange(mine.acted, false)) something_happened();
   // Sometimes nothing new has come. Not always, or those who poll for it would keep it from coming.
   mine.polls = random_.below(2) == 0;
+  note_drowsy(rank);
   Fiber::suspend();
 }
 
@@ -324,12 +336,13 @@ void Simulation::for_each_deliverable(const RankState& from, F&& f) const {
 }
 
 template <class F>
-bool Simulation::deliver_one(F&& counts) {
+bool Simulation::deliver_one(const Members& of, F&& counts) {
   std::vector<std::pair<Rank, std::size_t>> possible;
-  for (Rank r = 0; r < options_.ranks; ++r) {
+  for (int i = 0; i < of.count; ++i) {
+    const Rank r = of.rank_of(i);
     const RankState& from = ranks_[std::size_t(r)];
     for_each_deliverable(from, [&](std::size_t i) {
-      if (counts(r, from.log[i])) possible.emplace_back(r, i);
+      if (counts(from.log[i])) possible.emplace_back(r, i);
     });
   }
   if (possible.empty()) return false;
@@ -340,12 +353,12 @@ bool Simulation::deliver_one(F&& counts) {
 
 bool Simulation::deliver_any() {
   if (!news_.empty() && random_.below(2) == 0) return deliver_news();
-  return deliver_one([](Rank, const InFlight&) { return true; }) || deliver_news();
+  return deliver_one({.count = options_.ranks}, [](const InFlight&) { return true; }) || deliver_news();
 }
 
 bool Simulation::deliver_one_of(Rank source, int context, std::optional<Rank> target) {
-  return deliver_one([&](Rank rank, const InFlight& what) {
-    return rank == source && what.context == context && (!target || what.target == *target);
+  return deliver_one({.first = source}, [&](const InFlight& what) {
+    return what.context == context && (!target || what.target == *target);
   });
 }
 

@@ -148,6 +148,7 @@ class Simulation final : private BoardLink {
     std::set<std::pair<Rank, std::size_t>> places;  // that it has looked at
     bool waits = false;
     bool has_news = false;  ///< something has happened since it last began to look at what it waits for
+    bool is_drowsy = true;  ///< it is in the list of those that learn what happens
     bool polls = false;
     bool acted = false;  ///< since it has polled
     bool expired = false;
@@ -158,16 +159,28 @@ class Simulation final : private BoardLink {
   /// Memory of some rank has changed, or may have: no wait expires that has not looked since.
   void changed() noexcept {
     vain_looks_ = 0;
-    for (RankState& rank : ranks_) rank.expired = false;
+    for (const Rank rank : expired_) {
+      ranks_[std::size_t(rank)].expired = false;
+      update_held(rank);
+    }
+    expired_.clear();
+  }
+  /// One of its flags may have changed.
+  void update_held(Rank rank) noexcept {
+    const RankState& one = ranks_[std::size_t(rank)];
+    is_held_[std::size_t(rank)] = one.fiber->ended() || ((one.waits || one.polls) && !one.expired);
+  }
+  void note_drowsy(Rank rank) {
+    if (!std::exchange(ranks_[std::size_t(rank)].is_drowsy, true)) drowsy_.push_back(rank);
   }
   template <class F>
   void for_each_deliverable(const RankState& from, F&& f) const;
   void deliver(Rank source, std::size_t index);
   /// `there` is what it is about to write.
   void tell(const InFlight& what, const void* there);
-  /// One that may be delivered now and `counts(rank, what)`; false when there is none.
+  /// One that may be delivered now, was sent by one of these ranks, and `counts(what)`; false when there is none.
   template <class F>
-  bool deliver_one(F&& counts);
+  bool deliver_one(const Members& of, F&& counts);
   bool deliver_any();
   void something_happened();
   void tell(Rank rank) noexcept override;
@@ -181,6 +194,10 @@ class Simulation final : private BoardLink {
   std::shared_ptr<SharedWorld> shared_;
   SplitMix64 random_;
   std::vector<RankState> ranks_;
+  // So that what happens costs no look at all ranks.
+  std::vector<std::uint8_t> is_held_;  // by rank: it cannot run
+  std::vector<Rank> drowsy_;           // that wait, poll, or have no news
+  std::vector<Rank> expired_;          // that may have expired
   std::shared_ptr<RaceDetector> race_detector_;
   std::shared_ptr<HostMemory> host_memory_;
   std::vector<std::unique_ptr<Board>> boards_;  // by machine, where there are several
