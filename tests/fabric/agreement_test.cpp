@@ -56,7 +56,8 @@ void reduce_and_spread(World& world) {
       for (const std::size_t bytes : {std::size_t(0), std::size_t(9), std::size_t(5000)}) {
         std::vector<std::uint8_t> data(bytes, std::uint8_t(mine + 1));
         world.broadcast(data.data(), bytes, root);
-        require(std::count(data.begin(), data.end(), std::uint8_t(root + 1)) == std::ptrdiff_t(bytes), "of rank {}", root);
+        require(std::count(data.begin(), data.end(), std::uint8_t(root + 1)) == std::ptrdiff_t(bytes), "of rank {}",
+                root);
       }
     for (const std::size_t bytes : {std::size_t(1), std::size_t(3000)}) {
       std::vector<std::uint8_t> own(bytes, std::uint8_t(mine + 3)), gathered(bytes * std::size_t(ranks));

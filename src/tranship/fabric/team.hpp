@@ -102,7 +102,6 @@ class Team {
 
   /// For collective calls that are built of these: all must bring the same `call`.
   void meet(const Call& call, CallSite where);
-  void all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
   void reduce(const Call& call, void* record, std::size_t size_bytes, Meeting::Combine combine, CallSite where);
 
  private:
@@ -115,6 +114,7 @@ class Team {
   int slot() const noexcept;
   std::uint64_t calls() const noexcept;
   void begin_at(std::uint64_t calls);
+  void all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
   std::optional<Team> split(const std::optional<Members>& members, const Call& call, CallSite where);
 
   std::shared_ptr<State> state_;
