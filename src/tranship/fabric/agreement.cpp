@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
@@ -11,6 +12,10 @@ namespace {
 constexpr std::size_t message_bytes_max = 4096;
 
 }  // namespace
+
+Error detail::no_memory_to(const char* purpose) {
+  return make_error(ErrorCode::no_memory, "no memory to {}", purpose);
+}
 
 detail::Failure detail::Failure::of(const Team& team, const Result<void>& mine) {
   if (mine.ok()) return {};

@@ -6,11 +6,15 @@
 #include <new>
 #include <string_view>
 
-#include <tranship/base/fail.hpp>
+#include <tranship/base/error.hpp>
 #include <tranship/base/result.hpp>
 #include <tranship/fabric/team.hpp>
 
 namespace tranship {
+
+namespace detail {
+Error no_memory_to(const char* purpose);
+}
 
 /// Runs `f` and gives the Error that it throws; `no_memory` where it runs out of memory, which other ranks must learn,
 /// too. `purpose` completes "no memory to ...".
@@ -22,7 +26,7 @@ Result<void> tried(const char* purpose, F&& f) {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::no_memory, "no memory to {}", purpose);
+    return detail::no_memory_to(purpose);
   }
 }
 
