@@ -363,7 +363,8 @@ do_tidy() {
   need "${build_packages[@]}" "${tidy_packages[@]}"
   configure tidy
   local files=("$@")
-  ((${#files[@]})) || mapfile -t files < <(git ls-files 'src/*.cpp')
+  # The sources of a folder at once: their headers are read once.
+  ((${#files[@]})) || mapfile -t files < <(find build/tidy/united/src -name '*.cpp' | sort)
   : >build/tidy.log
   export -f tidy_one
   printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -euo pipefail -c 'tidy_one "$0"' 2>>build/tidy.log \
@@ -443,6 +444,11 @@ do_ci() {
   stage "release: rules of the house, install, examples, tests"
   TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-2000} ctest --preset release --parallel "$(nproc)" \
     --label-regex "^($(IFS='|'; echo "house|example|python|device|${optimized[*]}"))\$"
+  if [[ $long ]]; then
+    stage "each source by itself"
+    configure dev
+    cmake --build --preset dev --target tranship
+  fi
   stage "random programs in the simulator: $programs"
   do_explore "$programs"
   stage "demo"

@@ -1,4 +1,5 @@
 // Distributed arrays, and what moves them.
+#include <algorithm>
 #include <type_traits>
 
 #include <nanobind/nanobind.h>
@@ -151,6 +152,25 @@ class Moving final : public Resident {
   void finish(CallSite where) const {
     ArrayExchange& moved = exchange();
     if (!is_brief_ || !test(where)) without_gil([&] { moved.finish(where); });
+  }
+  /// Waits as finish() does, but for a second at most. False where the exchange is not complete then.
+  bool finish_soon(CallSite where) const {
+    World& world = rank_->world();
+    struct Timeout {
+      World& world;
+      std::int64_t before;
+      explicit Timeout(World& of) : world(of), before(of.timeout_ns()) {
+        world.set_timeout_ns(std::min<std::int64_t>(before, 1'000'000'000));
+      }
+      ~Timeout() { world.set_timeout_ns(before); }
+    } timeout(world);
+    try {
+      finish(where);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::timeout) throw;
+      return false;
+    }
   }
 
  private:
@@ -429,6 +449,7 @@ void bind_arrays(nb::module_& module) {
       .def(
           "finish", [](const Moving& self) { self.finish(python_call_site()); },
           "Waits until the exchange is complete, until the world's timeout at the latest.")
+      .def("finish_soon", [](const Moving& self) { return self.finish_soon(python_call_site()); })
       .def(
           "__call__",
           [](const Moving& self) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
@@ -455,12 +454,9 @@ class Exchange:
             self.finish()
             return
         # The peers may never come, and the exception of the block says more than a wait for them.
-        patience = time.monotonic() + 1
         try:
-            while time.monotonic() < patience:
-                if self._core.test():
-                    self._core.finish()
-                    return
+            if self._core.finish_soon():
+                return
         except Error:
             pass
         self.start = self._start_after_exception

@@ -100,7 +100,7 @@ std::shared_ptr<Clock> clock_of(Fabric& whole) {
 }  // namespace
 
 SubFabric::SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members,
-                     int slot, SymmetricHeap::Lent lent)
+                     int slot, const SymmetricHeap::Lent& lent)
     : Fabric(members.member_of(whole.rank()), *board,
              std::make_shared<SubDomain>(whole.domain(), whole.on_this_machine().count, around, members, lent),
              clock_of(whole)),

@@ -14,8 +14,9 @@ class SubFabric final : public Fabric {
  public:
   /// Of members in the order of their ranks, `rank` among them. What `whole` refers to outlives this object, `lent`
   /// is a part of the heap of `around`, and `slot` one that they have taken.
-  SubFabric(Fabric& whole, const SymmetricHeap& around, const Members& members, int slot, SymmetricHeap::Lent lent)
-      : SubFabric(std::make_unique<Board>(whole.board(), members), whole, around, members, slot, std::move(lent)) {}
+  SubFabric(Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,
+            const SymmetricHeap::Lent& lent)
+      : SubFabric(std::make_unique<Board>(whole.board(), members), whole, around, members, slot, lent) {}
 
   Rank launched_rank(Rank rank) const noexcept override { return whole_.launched_rank(members_.rank_of(rank)); }
   PeerKind peer_kind(Rank peer) const noexcept override { return whole_.peer_kind(members_.rank_of(peer)); }
@@ -37,7 +38,7 @@ class SubFabric final : public Fabric {
 
  private:
   SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,
-            SymmetricHeap::Lent lent);
+            const SymmetricHeap::Lent& lent);
 
   std::unique_ptr<Board> board_;
   Fabric& whole_;

@@ -173,6 +173,7 @@ void ExchangeSetup::find_inboxes() {
       m.staging = messages_.links.outbox_lines[std::size_t(m.outbox_line)].bytes;
       continue;
     }
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): atomic addresses are numbers.
     const auto* staging = reinterpret_cast<const void*>(m.staging_word->load_acquire());
     if (m.is_staged != (staging != nullptr))
       throw_error(ErrorCode::mismatch,

@@ -337,7 +337,7 @@ void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSit
   blocks_.erase(block);
 }
 
-void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite where) {
+void SymmetricHeap::free(Team& everyone, const std::shared_ptr<void>& block, CallSite where) {
   if (block.use_count() > 1)
     throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} others hold (rank {}, {})",
                 block.use_count() - 1, world_.rank(), short_name(where));

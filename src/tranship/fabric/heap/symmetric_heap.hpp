@@ -48,7 +48,7 @@ class SymmetricHeap {
   /// `no_memory` on every rank when any has none.
   std::shared_ptr<void> allocate(Team& everyone, const Request& request, CallSite where);
   /// Collective: waits for all ranks, then frees at once. Throws `invalid_use` for what is no block, or still shared.
-  void free(Team& everyone, std::shared_ptr<void> block, CallSite where);
+  void free(Team& everyone, const std::shared_ptr<void>& block, CallSite where);
 
   /// Collective: what World::register_memory says, or nothing for 0 bytes.
   RegisteredMemory join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where);

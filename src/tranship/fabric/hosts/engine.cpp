@@ -258,8 +258,8 @@ void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
       Board::Entry entry;
       TRANSHIP_ASSERT(body.size() == sizeof entry);
       std::memcpy(&entry, body.data(), sizeof entry);
-      // This machine knows better what its own ranks do.
-      if (here_.member_of(head.slot) < 0) board_.show(head.slot, entry);
+      // This machine knows better what its own ranks do, but not always first that one of them is gone.
+      if (here_.member_of(head.slot) < 0 || entry.has_failed()) board_.show(head.slot, entry);
       if (head.op == Op::shown) shown_.fetch_add(1, std::memory_order_release);
       return;
     }

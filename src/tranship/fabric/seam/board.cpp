@@ -149,14 +149,18 @@ void Board::post_finished(Rank rank) noexcept {
 }
 
 void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept {
+  if (mark_failed(rank, code, message)) tell(rank);
+}
+
+bool Board::mark_failed(Rank rank, ErrorCode code, std::string_view message) noexcept {
   Slot& to = slot(rank);
-  if (to.doing.load(std::memory_order_relaxed) == Doing::failed) return;  // what was said first stands
+  if (to.doing.load(std::memory_order_relaxed) == Doing::failed) return false;  // what was said first stands
   to.failure.store(message);
   to.failure_code.store(static_cast<int>(code), std::memory_order_release);
   to.doing.store(Doing::failed, std::memory_order_release);
   Rank none = 0;
   head_->first_failed_plus_1.compare_exchange_strong(none, to_whole(rank) + 1, std::memory_order_acq_rel);
-  tell(rank);
+  return true;
 }
 
 Board::Entry Board::entry_of(Rank rank) const {
@@ -199,6 +203,10 @@ WaitNote Board::note_of(const Entry& entry) {
   return note;
 }
 
+bool Board::Entry::has_failed() const noexcept {
+  return static_cast<Doing>(doing) == Doing::failed;
+}
+
 void Board::show(Rank rank, const Entry& entry) noexcept {
   if (ended(rank)) return;
   slot(rank).call.store(entry.call, std::memory_order_relaxed);
@@ -208,9 +216,9 @@ void Board::show(Rank rank, const Entry& entry) noexcept {
     case Doing::running:
       return post_running(rank);
     case Doing::finished:
-      return post_finished(rank);
+      return slot(rank).doing.store(Doing::finished, std::memory_order_release);
     case Doing::failed:
-      return post_failed(rank, static_cast<ErrorCode>(entry.failure_code), entry.failure);
+      return void(mark_failed(rank, static_cast<ErrorCode>(entry.failure_code), entry.failure));
     case Doing::waiting:
       break;
   }

@@ -58,7 +58,7 @@ class Board {
   /// A slot as a value, to be sent to another machine.
   struct Entry;
   Entry entry_of(Rank rank) const;
-  /// Shows it here. An end that is shown here already stays.
+  /// Shows it here, and tells no other machine. An end that is shown here already stays.
   void show(Rank rank, const Entry& entry) noexcept;
 
   static std::size_t size_bytes(int ranks) noexcept;
@@ -115,6 +115,8 @@ class Board {
   struct Slot;
   Slot& slot(Rank rank) const noexcept;
   static WaitNote note_of(const Entry& entry);
+  /// False where it is shown as failed already.
+  bool mark_failed(Rank rank, ErrorCode code, std::string_view message) noexcept;
   bool is_here(Rank rank) const noexcept { return !link_ || here_.member_of(rank) >= 0; }
   void tell(Rank rank) const noexcept {
     const Rank told = to_whole(rank);
@@ -138,6 +140,8 @@ class Board {
 };
 
 struct Board::Entry {
+  bool has_failed() const noexcept;
+
   int doing = 0;
   int failure_code = 0;
   int how = 0;
