@@ -14,9 +14,9 @@ struct SubWorld::State {
   SubFabric fabric;
   World world;
 
-  State(Team mine, World& around, Fabric& whole, SymmetricHeap::Lent lent)
+  State(Team mine, World& around, Fabric& whole, const SymmetricHeap::Lent& lent)
       : team(std::move(mine)),
-        fabric(whole, around.heap(), team.members(), team.slot(), std::move(lent)),
+        fabric(whole, around.heap(), team.members(), team.slot(), lent),
         world(fabric, around.timeout_ns()) {
     world.set_interrupt_check(around.interrupt_check_);
     world.under_way_ = around.under_way_;
@@ -31,9 +31,9 @@ SubWorld::SubWorld(Team& team, const SubWorldOptions& options, CallSite where) {
         "a sub-world of a team whose members 0 and {} are ranks {} and {}: members must be in the order of their "
         "ranks (rank {}, {})",
         team.size() - 1, team.world_rank(0), team.world_rank(team.size() - 1), around.rank(), short_name(where));
-  SymmetricHeap::Lent lent = around.heap_.lend(team, options.heap_bytes, where);
+  const SymmetricHeap::Lent lent = around.heap_.lend(team, options.heap_bytes, where);
   std::optional<Team> mine = team.split_strided({.count = team.size()}, where);
-  state_ = std::make_unique<State>(*std::move(mine), around, *around.fabric_, std::move(lent));
+  state_ = std::make_unique<State>(*std::move(mine), around, *around.fabric_, lent);
 }
 
 SubWorld::SubWorld(SubWorld&&) noexcept = default;
