@@ -1,6 +1,7 @@
 // Detail: HeapPlace, where the symmetric heaps of the ranks of a world lie in the addresses of one rank.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -20,8 +21,11 @@ class HeapAddresses {
 
   HeapAddresses() = default;  ///< no rank has an address
   explicit HeapAddresses(std::vector<Address> of_ranks)
-      : of_ranks_(std::make_shared<const std::vector<Address>>(std::move(of_ranks))) {}
+      : has_all_(std::find(of_ranks.begin(), of_ranks.end(), nullptr) == of_ranks.end()),
+        of_ranks_(std::make_shared<const std::vector<Address>>(std::move(of_ranks))) {}
 
+  /// Every rank that is counted has an address.
+  bool has_all() const noexcept { return has_all_; }
   bool is_empty() const noexcept { return !of_ranks_; }
   int count() const noexcept { return of_ranks_ ? static_cast<int>(of_ranks_->size()) : 0; }
   const Address* data() const noexcept { return of_ranks_ ? of_ranks_->data() : nullptr; }
@@ -42,6 +46,7 @@ class HeapAddresses {
   }
 
  private:
+  bool has_all_ = true;
   std::shared_ptr<const std::vector<Address>> of_ranks_;
 };
 
@@ -61,13 +66,11 @@ struct HeapPlace {
   bool is_direct(Rank peer) const noexcept { return direct.of(peer) != nullptr; }
   /// The direct heaps in a world of so many ranks. Valid while a copy of `direct` lives.
   HeapTable table(int ranks) const noexcept {
-    HeapTable out{.own = reinterpret_cast<unsigned char*>(own),
-                  .size_bytes = size_bytes,
-                  .direct = direct.data(),
-                  .count = direct.count(),
-                  .is_complete = direct.count() == ranks};
-    for (Rank rank = 0; rank < ranks && out.is_complete; ++rank) out.is_complete = is_direct(rank);
-    return out;
+    return {.own = reinterpret_cast<unsigned char*>(own),
+            .size_bytes = size_bytes,
+            .direct = direct.data(),
+            .count = direct.count(),
+            .is_complete = direct.count() == ranks && direct.has_all()};
   }
 };
 
