@@ -43,24 +43,18 @@ HostsMeeting::HostsMeeting(Mail& mail, const std::vector<int>& host_of, Rank ran
       local_(std::move(local)),
       number_(local_->calls()),
       calls_(number_) {
-  std::vector<int> leaders;
-  std::vector<int> number_of;  // by machine of the job, from 1
-  for (int member = 0; member < members.count; ++member) {
-    const auto host = static_cast<std::size_t>(host_of[static_cast<std::size_t>(members.rank_of(member))]);
-    if (host >= number_of.size()) number_of.resize(host + 1);
-    here_count_ += int(host) == host_of[static_cast<std::size_t>(rank)];
-    if (number_of[host] == 0) {
-      leaders.push_back(member);
-      number_of[host] = int(leaders.size());
-    }
-  }
-  const auto mine = static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)]);
-  hosts_ = int(leaders.size());
-  my_host_ = number_of[mine] - 1;
-  leads_ = leaders[std::size_t(my_host_)] == me_;
+  const MembersByHost hosts = members_by_host();
+  hosts_ = int(hosts.size());
+  const auto leader = [&](int host) { return hosts[std::size_t(host % hosts_)].front(); };
+  const auto is_mine = [&](const std::vector<int>& of_host) {
+    return std::find(of_host.begin(), of_host.end(), me_) != of_host.end();
+  };
+  my_host_ = int(std::find_if(hosts.begin(), hosts.end(), is_mine) - hosts.begin());
+  here_count_ = int(hosts[std::size_t(my_host_)].size());
+  leads_ = leader(my_host_) == me_;
   for (int distance = 1; distance < hosts_; distance *= 2) {
-    ahead_.push_back(leaders[std::size_t((my_host_ + distance) % hosts_)]);
-    behind_.push_back(leaders[std::size_t((my_host_ + hosts_ - distance) % hosts_)]);
+    ahead_.push_back(leader(my_host_ + distance));
+    behind_.push_back(leader(my_host_ + hosts_ - distance));
   }
 }
 
