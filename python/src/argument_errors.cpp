@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
+#include <tranship/base/amounts.hpp>
+
 namespace tranship::python {
 namespace {
 
@@ -119,9 +121,8 @@ std::vector<Parameter> parameters_of(std::string_view signature) {
 std::pair<std::string, std::size_t> wrong_in(const std::vector<Parameter>& parameters, const Given& given) {
   for (std::size_t i = 0; i < given.positional.size(); ++i) {
     if (i >= parameters.size())
-      return {
-          fmt::format("{} arguments are given, and there are at most {}", given.positional.size(), parameters.size()),
-          i};
+      return {fmt::format("got {}, takes at most {}", amount(given.positional.size(), "argument"), parameters.size()),
+              i};
     if (!may_be(parameters[i].type, given.positional[i]))
       return {fmt::format("argument '{}' is {}, not {}", parameters[i].name, shown(parameters[i].type),
                           given.positional[i]),

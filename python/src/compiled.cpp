@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <nanobind/nanobind.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
@@ -87,10 +88,12 @@ struct Array {
     StridedView view{.data = data, .type = static_cast<ElementType>(type)};
     const int width = size_bytes(view.type);
     if (dims > dims_max)
-      throw_error(ErrorCode::unsupported, "an array of {} dimensions: at most {} can be moved", dims, dims_max);
+      throw_error(ErrorCode::unsupported, "an array of {}: at most {} can be moved", amount(dims, "dimension"),
+                  dims_max);
     for (int d = 0; d < dims; ++d) {
       if (strides[d] % width != 0)
-        throw_error(ErrorCode::invalid_use, "a stride of {} bytes is no multiple of elements of {}", strides[d], width);
+        throw_error(ErrorCode::invalid_use, "a stride of {} is no multiple of elements of {}",
+                    amount(strides[d], "byte"), width);
       view.extents.push_back(extents[d]);
       view.strides.push_back(strides[d] / width);
     }

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/face/ndsl/halo_message.hpp>
 
@@ -62,8 +63,8 @@ HaloExchangeSpec exchange_of(nb::handle item) {
   if (!nb::isinstance<nb::tuple>(item)) throw nb::type_error("an exchange is a tuple");
   const auto parts = nb::borrow<nb::tuple>(item);
   if (parts.size() != 4)
-    throw_error(ErrorCode::invalid_use, "an exchange of {} items; needs (spec, rotation, pack slices, unpack slices)",
-                parts.size());
+    throw_error(ErrorCode::invalid_use, "an exchange of {}; needs (spec, rotation, pack slices, unpack slices)",
+                amount(parts.size(), "item"));
   int rotation = 0;
   if (!nb::try_cast(parts[1], rotation)) throw nb::type_error("a rotation is an int");
   return {.specification = spec_of(parts[0]),
@@ -107,7 +108,7 @@ class MessageMemory {
     if (buffer_.len == bytes) return;
     const Index has = buffer_.len;
     PyBuffer_Release(&buffer_);
-    throw_error(ErrorCode::invalid_use, "a buffer of {} bytes for a halo message of {}", has, bytes);
+    throw_error(ErrorCode::invalid_use, "a buffer of {} for a halo message of {}", amount(has, "byte"), bytes);
   }
   ~MessageMemory() { PyBuffer_Release(&buffer_); }
   MessageMemory(const MessageMemory&) = delete;
@@ -218,7 +219,8 @@ void bind_halo_transformer(nb::module_& module) {
           [](const nb::sequence& specs_x, const nb::sequence& specs_y, const nb::sequence& boundaries) {
             const std::size_t count_x = nb::len(specs_x), count_y = nb::len(specs_y);
             if (count_y != 0 && count_y != count_x)
-              throw_error(ErrorCode::invalid_use, "{} specs of x components and {} of y components", count_x, count_y);
+              throw_error(ErrorCode::invalid_use, "{} of x components and {} of y components", amount(count_x, "spec"),
+                          count_y);
             std::vector<HaloExchangeSpec> x, y;
             x.reserve(count_x * nb::len(boundaries));
             y.reserve(count_y * nb::len(boundaries));

@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/plan/halo.hpp>
@@ -44,8 +45,8 @@ class HaloUpdate final : public Resident {
         view.strides = Indices::filled(view.extents.size(), 1);
         const Index elements = checked_product(view.extents);
         if (elements > 0 && int(t) != tile)
-          throw_error(ErrorCode::invalid_use, "field {} has {} elements on tile {}, and tile {} is bound (rank {})", f,
-                      elements, t, tile, world.rank());
+          throw_error(ErrorCode::invalid_use, "field {} has {} on tile {}, and tile {} is bound (rank {})", f,
+                      amount(elements, "element"), t, tile, world.rank());
         bytes += elements * size_bytes(spec.type);
         views_.push_back(view);
         std::string name = fmt::format("field {} on tile {}", f, t);
@@ -66,7 +67,7 @@ class HaloUpdate final : public Resident {
   }
   void bind(const std::vector<Memory>& fields) {
     if (fields.size() * std::size_t(tiles_) != views_.size())
-      throw_error(ErrorCode::invalid_use, "{} arrays for an update of {}", fields.size(),
+      throw_error(ErrorCode::invalid_use, "{} for an update of {}", amount(fields.size(), "array"),
                   views_.size() / std::size_t(tiles_));
     std::vector<StridedView> views = views_;
     std::vector<nb::object> owners;
@@ -75,7 +76,8 @@ class HaloUpdate final : public Resident {
       StridedView& view = views[f * std::size_t(tiles_) + std::size_t(tile_)];
       const int dims = view.extents.size();
       if (shape.size() != dims || strides.size() != dims || lower.size() != dims)
-        throw_error(ErrorCode::invalid_use, "field {} has {} dimensions, and its array {}", f, dims, shape.size());
+        throw_error(ErrorCode::invalid_use, "field {} has {}, and its array {}", f, amount(dims, "dimension"),
+                    shape.size());
       Index offset = 0;
       for (int d = 0; d < dims; ++d) {
         if (lower[d] < 0 || lower[d] > shape[d] - view.extents[d])

@@ -11,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/json.hpp>
@@ -144,9 +145,9 @@ TileEdge tile_edge_of(nb::handle item) {
   const std::size_t count = nb::len(parts);
   if (count != 2 && count != 4)
     throw_error(ErrorCode::invalid_use,
-                "an edge of {} items: needs two sides, or these with along_dims and "
+                "an edge of {}: needs two sides, or these with along_dims and "
                 "along_signs",
-                count);
+                amount(count, "item"));
   TileEdge out{.from = tile_side_of(parts[0]), .to = tile_side_of(parts[1])};
   if (count == 4) {
     if (!nb::try_cast(parts[2], out.along_dims) || !nb::try_cast(parts[3], out.along_signs))
@@ -380,7 +381,8 @@ void bind_layouts(nb::module_& module) {
       .def("__getstate__", [](const Tiling& self) { return state_of(self); })
       .def("__setstate__", [](Tiling& self, const TilingState& state) { new (&self) Tiling(tiling_of(state)); })
       .def("__repr__", [](const Tiling& self) {
-        return fmt::format("<tiling of {} tiles, the first of [{}]>", self.tiles(), to_string(self.extents(0)));
+        return fmt::format("<tiling of {}, the first of [{}]>", amount(self.tiles(), "tile"),
+                           to_string(self.extents(0)));
       });
   module.def("cubed_sphere", &cubed_sphere, "n"_a,
              "Six tiles of n by n cells, dimensions (y, x), the faces of a cube.");

@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
@@ -205,11 +206,10 @@ MulticastView at_members(Context& rma, const Team& team, const StridedView& view
     const auto* data = static_cast<const std::byte*>(at_peer(rma, view, team.world_rank(member), where).data);
     if (member == 1) there.stride_bytes = data - before;
     if (data - before != there.stride_bytes)
-      throw_error(
-          ErrorCode::unsupported,
-          "a compiled multicast array needs heaps at equal steps: those of members {} and {} lie {} bytes apart, "
-          "those of members 0 and 1 {} bytes",
-          member - 1, member, data - before, there.stride_bytes);
+      throw_error(ErrorCode::unsupported,
+                  "a compiled multicast array needs heaps at equal steps: those of members {} and {} lie {} apart, "
+                  "those of members 0 and 1 {}",
+                  member - 1, member, amount(data - before, "byte"), amount(there.stride_bytes, "byte"));
     before = data;
   }
   return there;
@@ -234,8 +234,8 @@ void run_collective(CollectiveKind kind, Team& team, const StridedView& target_v
   const Index n = team.size(), smaller = std::min(target.count, source.count);
   const auto require = [&](const char* what, Index needed, Index size) {
     if (size < needed)
-      throw_error(ErrorCode::invalid_use, "{}: the {} needs {} elements, has {} (rank {})", name, what, needed, size,
-                  team.world().rank());
+      throw_error(ErrorCode::invalid_use, "{}: the {} needs {}, has {} (rank {})", name, what,
+                  amount(needed, "element"), size, team.world().rank());
   };
   switch (kind) {
     case CollectiveKind::reduce:
@@ -256,8 +256,8 @@ void run_collective(CollectiveKind kind, Team& team, const StridedView& target_v
       break;
   }
   if (smaller % n != 0)
-    throw_error(ErrorCode::invalid_use, "{}: {} elements in {} parts of one size (rank {})", name, smaller, n,
-                team.world().rank());
+    throw_error(ErrorCode::invalid_use, "{}: {} in {} of one size (rank {})", name, amount(smaller, "element"),
+                amount(n, "part"), team.world().rank());
   return all_to_all(team, first_of(target, smaller), first_of(source, smaller), where);
 }
 

@@ -17,6 +17,7 @@
 #include <nanobind/stl/function.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
@@ -292,7 +293,8 @@ std::int64_t in_ns(double seconds) {
 WorldId world_id_of(const nb::bytes& bytes) {
   WorldId id;
   if (bytes.size() != id.bytes.size())
-    throw_error(ErrorCode::invalid_use, "a world id has {} bytes, these are {}", id.bytes.size(), bytes.size());
+    throw_error(ErrorCode::invalid_use, "a world id has {}, these are {}", amount(id.bytes.size(), "byte"),
+                bytes.size());
   std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
   return id;
 }
@@ -356,8 +358,8 @@ void bind_worlds(nb::module_& module) {
             auto memory =
                 std::make_unique<std::shared_ptr<void>>(self.world().local_memory(std::max(count, std::size_t(1))));
             if (!*memory)
-              throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes of memory that its peers reach",
-                          self.world().rank(), count);
+              throw_error(ErrorCode::no_memory, "rank {} cannot get {} of memory that its peers reach",
+                          self.world().rank(), amount(count, "byte"));
             void* const data = memory->get();
             const nb::capsule owner(memory.release(),
                                     [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });

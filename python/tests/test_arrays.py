@@ -422,7 +422,7 @@ def test_a_tiling_of_ones_own(run):
     assert untouched == 2 * 2 * (5 + 6 + 4 * 4)  # below and above, with the corners
     for edges, kind, message in (
         ([((0, 1, "up"), (1, 1, "low"))], ts.InvalidUse, "a side 'up' of a tile: needs 'low' or 'high'"),
-        ([((0, 1, "low"),)], ts.InvalidUse, "an edge of 1 items"),
+        ([((0, 1, "low"),)], ts.InvalidUse, "an edge of 1 item"),
         ([((0, 7, "low"), (1, 1, "low"))], ts.InvalidUse, "7"),
         ([((0, 0, "low"), (1, 0, "low"))], ts.InvalidUse, "5.*6|6.*5"),
         ([((0, 1, "low"), (1, 1, "low"), "a", 3)], TypeError, "sequences of ints"),

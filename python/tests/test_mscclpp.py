@@ -456,7 +456,7 @@ def test_all_names_of_a_script_are_in_one_place():
 def test_signals_must_be_waited_for(program):
     channel = MemoryChannel(1, 0)
     channel.signal(0)
-    with pytest.raises(RuntimeError, match="signals rank 1 1 times .* waits for it 0 times"):
+    with pytest.raises(RuntimeError, match="signals rank 1 1 time .* waits for it 0 times"):
         program.to_json()
     MemoryChannel(0, 1).wait(0)
     assert program.to_json() == program.to_json()

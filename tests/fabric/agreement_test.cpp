@@ -110,7 +110,7 @@ TEST_P(Agreements, reductions_that_differ_are_named) {
         world.team().reduce(std::uint8_t(1), [](std::uint8_t a, std::uint8_t b) { return std::uint8_t(a + b); });
     });
     require_says(seen, ErrorCode::mismatch,
-                 {"agreement of 1 bytes", "agreement of 8 bytes", fmt::format("rank {}", other).c_str()});
+                 {"agreement of 1 byte", "agreement of 8 bytes", fmt::format("rank {}", other).c_str()});
   });
 }
 

@@ -249,7 +249,7 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
                        world.allocate<Index>(Index(page_bytes() / sizeof(Index)), {.bytes = page_bytes()});
                    world.register_memory(block.span());
                  }),
-                 ErrorCode::invalid_use, {"are registered: they lie in the"});
+                 ErrorCode::invalid_use, {": they lie in the "});
     const RegisteredMemory registered = world.register_memory(pages.span());
     require_says(error_of_rank([&] { world.register_memory(pages.span().subspan(page_bytes() / sizeof(Index))); }),
                  ErrorCode::invalid_use, {"of which some are already"});

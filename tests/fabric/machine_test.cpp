@@ -170,7 +170,7 @@ TEST(Machine, memory_that_it_has_not_is_refused_to_ranks_that_are_threads) {
         [&] {
           for (Index bytes = 0; bytes < available; bytes += small) many.push_back(world.allocate<char>(small));
         },
-        "3 ranks need ", " bytes each for their symmetric heaps, ");
+        "symmetric heaps of ", " bytes for each of 3 ranks; ");
     // Of a world that works.
     many.clear();
     const auto word = world.allocate<int>(1);

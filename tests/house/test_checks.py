@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import check_amounts
 import check_circles
 import check_header
 import check_includes
@@ -328,6 +329,31 @@ class Words(unittest.TestCase):
         text = "../" + "shared/x"
         self.assertEqual(check_words.check_text(".ci/run", text), [])
         self.assertEqual(len(check_words.check_text("do", text)), 1)
+
+
+class Amounts(unittest.TestCase):
+    def test_a_number_takes_its_noun_from_amount(self):
+        for text in [
+            'throw_error(code, "needs {} bytes, has {}", n, m);',
+            'fmt::format("{0} open files", n)',
+            'fail("{}: {} entries", where, n);',
+            'fmt::format("{}{}", what, n == 1 ? "" : "s")',
+            'const char* unit = n == 1 ? "cell" : "cells";',
+        ]:
+            with self.subTest(text):
+                found = check_amounts.check_text("src/tranship/a.cpp", "\n" + text)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn("src/tranship/a.cpp:2: ", found[0])
+
+    def test_limits_names_and_comments_pass(self):
+        for text in [
+            'throw_error(code, "more than {} keys; a name has 1 to {} characters", keys_max, characters_max);',
+            'throw_error(code, "{} of bytes that {} has elements of", name, other);',
+            '// "{} bytes"',
+            'amount(n, "byte")',
+        ]:
+            with self.subTest(text):
+                self.assertEqual(check_amounts.check_text("src/tranship/a.cpp", text), [])
 
 
 class Headers(Folder):

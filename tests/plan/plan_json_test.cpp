@@ -229,7 +229,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.receives[0].peers.assign(p.receives[0].combinations(), 0);
        }},
       {"receives[0]: names replica 1 of 1", [](TransferPlan& p) { p.receives[0].peer_replica = 1; }},
-      {"receives[0]: 1 peers are listed beside grid 0", [](TransferPlan& p) { p.receives[0].peers = {0}; }},
+      {"receives[0]: a list of 1 peer beside grid 0", [](TransferPlan& p) { p.receives[0].peers = {0}; }},
       {"receives[0]: 0 peers for", [](TransferPlan& p) { p.receives[0].peer_grid = -1; }},
       {"sends[0]: peer -2 is below -1",
        [](TransferPlan& p) {

@@ -12,8 +12,8 @@ namespace {
 
 void check_world(const World& world, const ArraySpec& spec) {
   if (spec.distribution.grid().world_size_min() > world.size())
-    throw_error(ErrorCode::invalid_use, "the grid needs {} ranks, the world has {}",
-                spec.distribution.grid().world_size_min(), world.size());
+    throw_error(ErrorCode::invalid_use, "the grid needs {}, the world has {}",
+                amount(spec.distribution.grid().world_size_min(), "rank"), world.size());
   if (spec.distribution.memory().parts == ComplexParts::split && !is_complex(spec.type))
     throw_error(ErrorCode::invalid_use, "a layout in 2 planes needs complex elements, the array has {}",
                 name_of(spec.type));
@@ -108,7 +108,8 @@ ArrayRef allocate_array(World& world, ArraySpec spec, const BufferOptions& optio
   if (bytes > 0) {
     memory = world.local_memory(std::size_t(bytes));
     if (!memory)
-      throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its part of an array", world.rank(), bytes);
+      throw_error(ErrorCode::no_memory, "rank {} cannot get {} for its part of an array", world.rank(),
+                  amount(bytes, "byte"));
     std::memset(memory.get(), 0, std::size_t(bytes));
   }
   // Split complex: the plane of imaginary parts is the second half.

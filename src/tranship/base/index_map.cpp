@@ -9,8 +9,8 @@ IndexMap::IndexMap(const Indices& image_dims, const Indices& signs, const Indice
     : image_dims_(image_dims), signs_(signs), offsets_(offsets_doubled) {
   const int dims = image_dims.size();
   if (signs.size() != dims || offsets_doubled.size() != dims)
-    throw_error(ErrorCode::invalid_use, "an index map of {} has {} signs and {}", amount(dims, "dimension"),
-                signs.size(), amount(offsets_doubled.size(), "offset"));
+    throw_error(ErrorCode::invalid_use, "an index map of {} has {} and {}", amount(dims, "dimension"),
+                amount(signs.size(), "sign"), amount(offsets_doubled.size(), "offset"));
   unsigned seen = 0;
   for (int d = 0; d < dims; ++d) {
     if (image_dims[d] < 0 || image_dims[d] >= dims || (seen >> image_dims[d] & 1))

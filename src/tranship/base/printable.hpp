@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include <tranship/base/amounts.hpp>
+
 namespace tranship {
 
 /// Names of tensors and members are longer than other quotations, and tell the most.
@@ -20,7 +22,7 @@ inline std::string printable(std::string_view text, std::size_t length_max = 40)
     else
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
-  if (text.size() > length_max) out += fmt::format("... ({} bytes)", text.size());
+  if (text.size() > length_max) out += fmt::format("... ({})", amount(text.size(), "byte"));
   return out;
 }
 

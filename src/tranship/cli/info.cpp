@@ -1,6 +1,7 @@
 #include <limits>
 #include <memory>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
@@ -51,8 +52,9 @@ void print_text() {
     table.add({std::string(backend.name), state_of(backend), std::string(backend.note)});
   const Machine& machine = this_machine();
   TextTable facts({{"machine"}, {""}});
-  facts.add({"cores", fmt::format("{}, with {} hardware threads, on {} memory nodes", machine.cores,
-                                  machine.processing_units, machine.memory_nodes)});
+  facts.add(
+      {"cores", fmt::format("{}, with {}, on {}", machine.cores, amount(machine.processing_units, "hardware thread"),
+                            amount(machine.memory_nodes, "memory node"))});
   facts.add({"caches", fmt::format("{}, {}, {}", human_bytes(machine.l1_bytes), human_bytes(machine.l2_bytes),
                                    human_bytes(machine.l3_bytes))});
   facts.add({"huge pages", name_of(machine.huge_pages)});

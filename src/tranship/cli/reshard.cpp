@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
@@ -84,8 +85,8 @@ Index memory_argument(const std::optional<std::string>& text) {
   if (!text) return 0;
   const Index bytes = size_argument("--memory", *text);
   if (bytes < reshard_memory_min)
-    throw UsageError{
-        fmt::format("--memory: {} is {} bytes, at least {} are needed", printable(*text), bytes, reshard_memory_min)};
+    throw UsageError{fmt::format("--memory: {} is {}, at least {} are needed", printable(*text), amount(bytes, "byte"),
+                                 reshard_memory_min)};
   return bytes;
 }
 
@@ -191,8 +192,8 @@ void show_forecast(const ReshardArguments& arguments, const Json& head, const st
     arguments.target == standard_stream ? print_note(text) : print(text);
   }
   if (forecast.disk_free_bytes && *forecast.disk_free_bytes < forecast.disk_bytes)
-    throw_error(ErrorCode::io, "the disk is too full for '{}': {} bytes are needed, {} are free", arguments.target,
-                forecast.disk_bytes, *forecast.disk_free_bytes);
+    throw_error(ErrorCode::io, "the disk is too full for '{}': needs {}, has {} free", arguments.target,
+                amount(forecast.disk_bytes, "byte"), *forecast.disk_free_bytes);
 }
 
 /// Runs with a bar and gives the report: the same for an array and for tensors.

@@ -85,9 +85,9 @@ void MemberCall::check_apart(bool may_be_same, std::size_t at_target, std::size_
   };
   if (apart(target_, target_bytes_, source_, source_bytes_)) return;
   if (may_be_same && target_ + at_target == source_ + at_source) return;
-  throw_error(ErrorCode::invalid_use,
-              "{}: the source begins {} bytes after the target, which has {}: they overlap (rank {}, {})",
-              name_of(call_.kind), source_ - target_, target_bytes_, team_.world().rank(), short_name(where_));
+  throw_error(
+      ErrorCode::invalid_use, "{}: the source begins {} after the target, which has {}: they overlap (rank {}, {})",
+      name_of(call_.kind), amount(source_ - target_, "byte"), target_bytes_, team_.world().rank(), short_name(where_));
 }
 
 void MemberCall::require_reduction(Reduction reduction) const {

@@ -123,7 +123,8 @@ class WorldCollectives::State {
     for (int kind = 0; kind < kinds; ++kind) {
       Index from = 0;
       for (const Rule& rule : rules_[kind]) {
-        out += fmt::format("{} from {} bytes on: {} ({})\n", kind_names[kind], from, rule.algorithm, rule.reason);
+        out += fmt::format("{} from {} on: {} ({})\n", kind_names[kind], amount(from, "byte"), rule.algorithm,
+                           rule.reason);
         from = rule.bytes_max == any_size ? any_size : rule.bytes_max + 1;
       }
     }
@@ -236,7 +237,7 @@ class WorldCollectives::State {
       // Between two sizes, the middle of their logarithms.
       if (!rules.empty() && rules.back().algorithm == best) rules.pop_back();
       if (!rules.empty()) rules.back().bytes_max = static_cast<Index>(std::sqrt(double(before) * double(bytes)));
-      rules.push_back({any_size, best, fmt::format("measured: {} ns for {} bytes", best_ns, bytes)});
+      rules.push_back({any_size, best, fmt::format("measured: {} ns for {}", best_ns, amount(bytes, "byte"))});
       before = bytes;
     }
     rules_[static_cast<std::size_t>(kind)] = std::move(rules);
@@ -406,8 +407,8 @@ void require(const MutableElements& target, const Elements& source, Index source
     throw_error(ErrorCode::invalid_use, "a source of {} and a target of {}: needs {} to {}",
                 amount(source.count, "element"), target.count, source_parts, target_parts);
   if (source.count % source_parts != 0 || target.count % target_parts != 0)
-    throw_error(ErrorCode::invalid_use, "a source of {} is not cut into {} equal parts",
-                amount(source.count, "element"), source_parts);
+    throw_error(ErrorCode::invalid_use, "a source of {} is not cut into {}", amount(source.count, "element"),
+                amount(source_parts, "equal part"));
 }
 void require_root(Rank root, Index ranks) {
   if (root < 0 || root >= ranks) throw_error(ErrorCode::invalid_use, "the root {} of {}", root, amount(ranks, "rank"));
@@ -458,7 +459,7 @@ void WorldCollectives::measure(CallSite where) {
   state_->measure(where);
 }
 std::string_view WorldCollectives::algorithm_for(std::string_view collective, Index bytes) const {
-  if (bytes < 0) throw_error(ErrorCode::invalid_use, "{} for messages of {} bytes", collective, bytes);
+  if (bytes < 0) throw_error(ErrorCode::invalid_use, "{} for messages of {}", collective, amount(bytes, "byte"));
   return state_->algorithm_for(collective, bytes);
 }
 std::string WorldCollectives::explain() const {

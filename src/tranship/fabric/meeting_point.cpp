@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/seam/rank_list.hpp>
@@ -114,7 +115,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
                                      FunctionRef<std::optional<Members>(const std::vector<std::string>&)> who,
                                      CallSite where) {
   if (card.empty() || Index(card.size()) > card_bytes_max_)
-    throw_error(ErrorCode::invalid_use, "a card of {} bytes; 1 to {} are possible (rank {}, {})", card.size(),
+    throw_error(ErrorCode::invalid_use, "a card of {}; 1 to {} are possible (rank {}, {})", amount(card.size(), "byte"),
                 card_bytes_max_, world_.rank(), short_name(where));
   Context& rma = world_.context();
   Fabric& fabric = *world_.fabric_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
@@ -94,12 +95,11 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
   rma.signal_wait(word(peer, &Slot::entered), Comparison::greater_equal, epoch, peer, where);
   if (const Offer& theirs = slots_[peer].offers[epoch % 2]; !(theirs == mine)) {
     attempt.is_over();
-    throw_error(
-        ErrorCode::mismatch,
-        "a copy of {} bytes from rank {}, at {:+} and {:+} from each other's slots, and one of {} from rank {}, "
-        "at {:+} and {:+}: ranks {} and {} must name the same ({})",
-        mine.bytes, mine.from, mine.source, mine.target, theirs.bytes, theirs.from, theirs.source, theirs.target, me,
-        peer, short_name(where));
+    throw_error(ErrorCode::mismatch,
+                "a copy of {} from rank {}, at {:+} and {:+} from each other's slots, and one of {} from rank {}, "
+                "at {:+} and {:+}: ranks {} and {} must name the same ({})",
+                amount(mine.bytes, "byte"), mine.from, mine.source, mine.target, theirs.bytes, theirs.from,
+                theirs.source, theirs.target, me, peer, short_name(where));
   }
   if (rma.reaches(peer)) {
     const std::byte* at_source = rma.peer_array(source_bytes, from, where).data();

@@ -151,8 +151,8 @@ Team::Split2d Team::split_2d(int x_size, CallSite where) {
 
 void Team::refuse_more(const World& world, int teams, CallSite where) {
   throw_error(ErrorCode::unsupported,
-              "there are {} teams, as many as there can be; TRANSHIP_TEAMS sets how many that is (rank {}, {})", teams,
-              world.rank(), short_name(where));
+              "there are {}, as many as there can be; TRANSHIP_TEAMS sets how many that is (rank {}, {})",
+              amount(teams, "team"), world.rank(), short_name(where));
 }
 
 std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& call, CallSite where) {

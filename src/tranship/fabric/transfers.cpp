@@ -133,8 +133,8 @@ std::size_t Transfers::checked_offset(const char* what, const void* local, std::
             ErrorCode::invalid_use,
             "{} lies in the heap of rank {}: a symmetric object is named by this rank's own address (rank {}, {})",
             what, other, rank_, short_name(where));
-    throw_error(ErrorCode::invalid_use, "{} of {} bytes does not lie in the symmetric heap of {} bytes (rank {}, {})",
-                what, bytes, heap_bytes_, rank_, short_name(where));
+    throw_error(ErrorCode::invalid_use, "{} of {} does not lie in the symmetric heap of {} (rank {}, {})", what,
+                amount(bytes, "byte"), amount(heap_bytes_, "byte"), rank_, short_name(where));
   }
   if (checks_blocks_ && !world_->heap().is_allocated(begin, bytes))
     throw_error(ErrorCode::invalid_use,
@@ -148,9 +148,9 @@ std::size_t Transfers::checked_elements(const char* what, const void* local, Ind
   world_->check_process();
   if (size < 0) refuse_count(what, 0, size, where);
   if (std::size_t(size) > heap_bytes_ / width)
-    throw_error(ErrorCode::invalid_use,
-                "{}: {} {} of {} bytes at {} do not lie in the symmetric heap of {} bytes (rank {}, {})", what, size,
-                plural(size, "element"), width, local, heap_bytes_, rank_, short_name(where));
+    throw_error(ErrorCode::invalid_use, "{}: {} {} of {} at {} do not lie in the symmetric heap of {} (rank {}, {})",
+                what, size, plural(size, "element"), amount(width, "byte"), local, amount(heap_bytes_, "byte"), rank_,
+                short_name(where));
   return checked_offset(what, local, 0, std::int64_t(std::size_t(size) * width), where);
 }
 
@@ -167,8 +167,8 @@ std::size_t Transfers::checked_words(const char* what, const void* local, Index 
   const std::size_t offset = checked_elements(what, local, size, width, where);
   if (size > 0 && reinterpret_cast<std::uintptr_t>(local) % width != 0)
     throw_error(ErrorCode::invalid_use,
-                "{} of {} bytes at offset {} of the symmetric heap is not aligned to its size (rank {}, {})", what,
-                width, offset, rank_, short_name(where));
+                "{} of {} at offset {} of the symmetric heap is not aligned to its size (rank {}, {})", what,
+                amount(width, "byte"), offset, rank_, short_name(where));
   return offset;
 }
 

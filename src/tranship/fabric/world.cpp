@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/machine.hpp>
@@ -167,12 +168,12 @@ std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_byt
                                             std::uint8_t type, CallSite where) {
   Index bytes = 0;
   if (count < 0)
-    throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes: a count is at least 0 (rank {}, {})", count,
-                element_bytes, rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "{} of {}: a count is at least 0 (rank {}, {})",
+                amount(count, "symmetric element"), amount(element_bytes, "byte"), rank(), short_name(where));
   if (__builtin_mul_overflow(count, Index(element_bytes), &bytes))
-    throw_error(ErrorCode::invalid_use,
-                "{} symmetric elements of {} bytes are more than the {} bytes that can be counted (rank {}, {})", count,
-                element_bytes, INT64_MAX, rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "{} of {} are more than the {} bytes that can be counted (rank {}, {})",
+                amount(count, "symmetric element"), amount(element_bytes, "byte"), INT64_MAX, rank(),
+                short_name(where));
   return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
 }
 

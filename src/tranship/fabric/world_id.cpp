@@ -23,8 +23,8 @@ std::string to_string(const WorldId& id) {
 
 WorldId parse_world_id(std::string_view text) {
   if (text.size() != 2 * WorldId::size_bytes)
-    throw_error(ErrorCode::bad_text, "the text of a world id has {}; this one has {} characters",
-                amount(2 * WorldId::size_bytes, "digit"), text.size());
+    throw_error(ErrorCode::bad_text, "the text of a world id has {}; this one has {}",
+                amount(2 * WorldId::size_bytes, "digit"), amount(text.size(), "character"));
   WorldId id;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char digit = text[i];

@@ -121,8 +121,8 @@ ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& g
   const Distribution& whole = source.spec.distribution;
   if (whole.grid().size() != 1 || source.chunk.size() != whole.dims())
     throw_error(ErrorCode::invalid_use,
-                "an array that is read by boxes has 1 part and a chunk for each of its {} dimensions, not {} and {}",
-                whole.dims(), amount(whole.grid().size(), "part"), source.chunk.size());
+                "an array that is read by boxes has 1 part and a chunk for each of its {}, not {} and {}",
+                amount(whole.dims(), "dimension"), amount(whole.grid().size(), "part"), source.chunk.size());
   if (!source.read) throw_error(ErrorCode::invalid_use, "an array that is read by boxes has no function that reads");
   check_fits(source.spec, given.to);
   const Indices extents = whole.local_extents(whole.grid().rank_at(0));

@@ -133,13 +133,14 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
 Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Grid grid, std::vector<IndexedPart> parts,
                                    MemoryLayout memory) {
   if (indexed_dims < 1 || indexed_dims > extents.size())
-    throw_error(ErrorCode::invalid_use, "{} indexed dimensions of an array of {}", indexed_dims, extents.size());
+    throw_error(ErrorCode::invalid_use, "{} of an array of {}", amount(indexed_dims, "indexed dimension"),
+                extents.size());
   if (grid.dims() != 1 || grid.replicas() != 1)
     throw_error(ErrorCode::invalid_use,
                 "an indexed distribution needs a grid of 1 dimension without replicas, has {} and {}", grid.dims(),
                 amount(grid.replicas(), "replica"));
   if (Index(parts.size()) != grid.size())
-    throw_error(ErrorCode::invalid_use, "{} index lists for {}", parts.size(), amount(grid.size(), "part"));
+    throw_error(ErrorCode::invalid_use, "{} for {}", amount(parts.size(), "index list"), amount(grid.size(), "part"));
   checked_product(extents);
 
   Distribution out;

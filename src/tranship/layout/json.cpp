@@ -182,8 +182,8 @@ Distribution indexed_of(const Json& value, const std::string& where, const Indic
   JsonObject object(value, where);
   const Index dims = index_of(object.at("dims"), object.path("dims"));
   if (dims < 1 || dims > extents.size())
-    throw_error(ErrorCode::invalid_use, "{}: {} indexed dimensions of an array of {}", object.path("dims"), dims,
-                extents.size());
+    throw_error(ErrorCode::invalid_use, "{}: {} of an array of {}", object.path("dims"),
+                amount(dims, "indexed dimension"), extents.size());
   const std::string path = object.path("parts");
   const Json& lists = array_of(object.at("parts"), path);
   std::vector<IndexedPart> parts;

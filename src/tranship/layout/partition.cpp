@@ -126,7 +126,7 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
   if (parts < 1)
     throw_error(ErrorCode::invalid_use, "a dimension is cut into {}; at least 1 is needed", amount(parts, "part"));
   for (const OverlapSide& side : {p.overlap.left, p.overlap.right})
-    if (side.width < 0) throw_error(ErrorCode::invalid_use, "overlap of {} cells is negative", side.width);
+    if (side.width < 0) throw_error(ErrorCode::invalid_use, "overlap of {} is negative", amount(side.width, "cell"));
   if (p.minimum < 0) throw_error(ErrorCode::invalid_use, "minimum of {} is negative", amount(p.minimum, "cell"));
   if (p.modulo < 1) fail_value(LayoutValue::modulo, 0, "modulo {} is less than 1", p.modulo);
   if ((p.minimum != 0 || p.modulo != 1) && p.kind != PartitionKind::block && p.kind != PartitionKind::cyclic)

@@ -257,7 +257,8 @@ class Parser {
       const std::size_t at = here();
       note(LayoutValue::axes);
       if (int(out.size()) > dims)
-        fail_at(at, ErrorCode::bad_text, fmt::format("more than {} axes in the order of a grid of {}", dims + 1, dims));
+        fail_at(at, ErrorCode::bad_text,
+                fmt::format("more than {} in the order of a grid of {}", amount(dims + 1, "axis"), dims));
       if (accept_word("r")) {
         out.push_back(dims);
         continue;
@@ -474,8 +475,9 @@ class Parser {
 
 Parser parser_of(std::string_view text) {
   if (text.size() > layout_text_bytes_max)
-    fail_at(layout_text_bytes_max, ErrorCode::bad_text,
-            fmt::format("a layout text of {} bytes; at most {} are read", text.size(), layout_text_bytes_max));
+    fail_at(
+        layout_text_bytes_max, ErrorCode::bad_text,
+        fmt::format("a layout text of {}; at most {} are read", amount(text.size(), "byte"), layout_text_bytes_max));
   return Parser(text);
 }
 

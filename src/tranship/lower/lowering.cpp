@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
 
@@ -175,8 +176,8 @@ SlotLayout layout_of(const StridedView& view) {
     out.parts_together = !split;
   }
   if (const Index apart = reach_bytes(out); apart > reach_bytes_max - unit)
-    throw_error(ErrorCode::overflow, "elements of extents [{}] with strides [{}] lie up to {} bytes apart; at most {}",
-                to_string(view.extents), to_string(view.strides), apart, reach_bytes_max - unit);
+    throw_error(ErrorCode::overflow, "elements of extents [{}] with strides [{}] lie up to {} apart; at most {}",
+                to_string(view.extents), to_string(view.strides), amount(apart, "byte"), reach_bytes_max - unit);
   return out;
 }
 

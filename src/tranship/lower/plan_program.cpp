@@ -50,8 +50,8 @@ class Translation {
                     amount(plan.slots.size(), "array"), plans_[0].slots.size());
       for (const Slot& slot : plan.slots) {
         if (has_slots && size_bytes(slot.type) != size_bytes(out_.type))
-          throw_error(ErrorCode::unsupported, "a program of arrays with elements of {} and {} bytes",
-                      size_bytes(out_.type), size_bytes(slot.type));
+          throw_error(ErrorCode::unsupported, "a program of arrays with elements of {} and {}", size_bytes(out_.type),
+                      amount(size_bytes(slot.type), "byte"));
         out_.type = slot.type;
         has_slots = true;
       }
@@ -148,8 +148,8 @@ class Translation {
     route(moves, Hop::direct);
     for (const LoweredMove& move : moves) {
       if (move.lattice)
-        throw_error(ErrorCode::unsupported, "a program of blocks without a common factor: {} bytes in single stretches",
-                    move.bytes());
+        throw_error(ErrorCode::unsupported, "a program of blocks without a common factor: {} in single stretches",
+                    amount(move.bytes(), "byte"));
       const auto one = [&](Index from_bytes, Index to_bytes, Index bytes) {
         const auto first = [&](End end) { return out_.first_elements[std::size_t(end.rank)][std::size_t(end.slot)]; };
         // Halves of complex numbers are moved together: layouts keep them side by side.

@@ -329,7 +329,8 @@ class Checker {
         if (peer < -1) refuse(where, "peer {} is below -1", peer);
       return;
     }
-    if (!group.peers.empty()) refuse(where, "{} peers are listed beside grid {}", group.peers.size(), group.peer_grid);
+    if (!group.peers.empty())
+      refuse(where, "a list of {} beside grid {}", amount(group.peers.size(), "peer"), group.peer_grid);
     if (group.peer_grid >= int(plan_.peer_grids.size()))
       refuse(where, "names grid {} of {}", group.peer_grid, plan_.peer_grids.size());
     const Grid& grid = plan_.peer_grids[group.peer_grid];
@@ -384,7 +385,8 @@ class Checker {
     if (list.peer < 0) refuse(where, "peer {} is below 0", list.peer);
     if (list.inner < 0) refuse(where, "{} per cell", amount(list.inner, "element"));
     if (list.source_cells.size() != list.target_cells.size())
-      refuse(where, "{} source cells for {} target cells", list.source_cells.size(), list.target_cells.size());
+      refuse(where, "{} for {}", amount(list.source_cells.size(), "source cell"),
+             amount(list.target_cells.size(), "target cell"));
     for (const End end : {End::source, End::target}) {
       const Slot& here = plan_.slots[end == End::source ? list.source_slot : list.target_slot];
       const bool known = end == mine || list.peer == plan_.rank;
@@ -404,7 +406,7 @@ class Checker {
       if (trailing == inner) return checked_product(extents) / trailing;
       trailing *= extents[leading - 1];
     }
-    refuse(where, "{} elements per cell are no trailing dimensions of [{}]", inner, to_string(extents));
+    refuse(where, "{} per cell are no trailing dimensions of [{}]", amount(inner, "element"), to_string(extents));
   }
 
   void check_fill(const LocalFill& fill, const std::string& where) const {

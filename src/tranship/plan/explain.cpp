@@ -343,7 +343,7 @@ std::string line(const char* what, const std::string& messages, const Amount& am
 }
 
 std::string messages_text(Index count) {
-  return fmt::format("{} message{}", count, count == 1 ? "" : "s");
+  return amount(count, "message");
 }
 
 std::string text_of(const char* what, const Stretches& stretches) {
@@ -498,15 +498,15 @@ WorldSummary summarise_halo(const Tiling& tiling, std::span<const TiledField> fi
 }
 
 std::string explain_text(const WorldSummary& summary) {
-  std::string out = fmt::format("{}, {} rank{}: at most {} runs on a rank\n", name_in_text(summary.kind), summary.ranks,
-                                summary.ranks == 1 ? "" : "s", summary.stored_runs_max);
+  std::string out = fmt::format("{}, {}: at most {} on a rank\n", name_in_text(summary.kind),
+                                amount(summary.ranks, "rank"), amount(summary.stored_runs_max, "run"));
   out += line("moves", messages_text(summary.messages), summary.moved);
   out += line("keeps", "", summary.local);
   if (summary.filled.cells > 0) out += line("fills", "", summary.filled);
   out += text_of("written", summary.written_stretches);
   if (summary.messages == 0) return out;
   auto busiest = [&](const char* what, const WorldSummary::Busiest& rank) {
-    out += fmt::format("  {} {:>9} {} the most: {} bytes{} in {}\n", "rank", rank.rank, what, rank.bytes,
+    out += fmt::format("  {} {:>9} {} the most: {}{} in {}\n", "rank", rank.rank, what, amount(rank.bytes, "byte"),
                        rounded(rank.bytes), messages_text(rank.messages));
   };
   busiest("receives", summary.receiver);

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/fills.hpp>
 
@@ -13,14 +14,14 @@ namespace {
 void check_trailing_whole(const Distribution& d, int leading) {
   if (d.is_indexed()) {
     if (d.indexed_dims() != leading)
-      throw_error(ErrorCode::unsupported, "one side indexes the first {} dimensions, the other the first {}", leading,
-                  d.indexed_dims());
+      throw_error(ErrorCode::unsupported, "one side indexes the first {}, the other the first {}",
+                  amount(leading, "dimension"), d.indexed_dims());
     return;
   }
   for (int k = leading; k < d.dims(); ++k)
     if (d.axis(k).partition().kind != PartitionKind::whole || d.axis(k).partition().overlap != Overlap{})
-      throw_error(ErrorCode::unsupported,
-                  "dimension {} is beyond the {} indexed ones and must be whole without overlap", k, leading);
+      throw_error(ErrorCode::unsupported, "dimension {} is beyond the {} and must be whole without overlap", k,
+                  amount(leading, "indexed one"));
 }
 
 /// Where a cell of one dimension is stored: a part and a local index. Every cell of every part, in a table by cell.

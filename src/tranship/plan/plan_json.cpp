@@ -400,7 +400,8 @@ std::string save_plan(const TransferPlan& plan) {
 Result<TransferPlan> try_load_plan(std::string_view text) {
   Result<TransferPlan> out = attempt([&] {
     if (text.size() > plan_text_bytes_max)
-      throw_error(ErrorCode::bad_file, "a plan of {} bytes; at most {} are read", text.size(), plan_text_bytes_max);
+      throw_error(ErrorCode::bad_file, "a plan of {}; at most {} are read", amount(text.size(), "byte"),
+                  plan_text_bytes_max);
     TransferPlan plan = plan_of(parse_json(text));
     check_plan(plan).value();
     return plan;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -255,12 +256,12 @@ Index runs_expected(const Distribution& array, const HaloOptions& options) {
 void check_plan_size(const ArraySpec& source, const ArraySpec& target, const StandsFor& named) {
   const Index expected = runs_expected(source.distribution, target.distribution);
   if (expected > plan_runs_max)
-    throw_error(ErrorCode::unsupported, "a plan of up to {} runs on one rank, at most {} are made: from {} to {}",
-                expected, plan_runs_max, to_text(named.source), to_text(named.target));
+    throw_error(ErrorCode::unsupported, "a plan of up to {} on one rank, at most {} are made: from {} to {}",
+                amount(expected, "run"), plan_runs_max, to_text(named.source), to_text(named.target));
   const Index slices = slices_looked_at(source.distribution, target.distribution);
   if (slices > plan_slices_max)
-    throw_error(ErrorCode::unsupported, "planning looks at up to {} slices on one rank, at most {} are: from {} to {}",
-                slices, plan_slices_max, to_text(named.source), to_text(named.target));
+    throw_error(ErrorCode::unsupported, "planning looks at up to {} on one rank, at most {} are: from {} to {}",
+                amount(slices, "slice"), plan_slices_max, to_text(named.source), to_text(named.target));
 }
 
 void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
@@ -270,8 +271,8 @@ void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
 void check_plan_size(const ArraySpec& array, const HaloOptions& options) {
   const Index expected = runs_expected(array.distribution, options);
   if (expected > plan_runs_max)
-    throw_error(ErrorCode::unsupported, "a halo of up to {} runs on one rank, at most {} are made: {}", expected,
-                plan_runs_max, to_text(array));
+    throw_error(ErrorCode::unsupported, "a halo of up to {} on one rank, at most {} are made: {}",
+                amount(expected, "run"), plan_runs_max, to_text(array));
 }
 
 }  // namespace tranship

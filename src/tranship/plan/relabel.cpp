@@ -82,8 +82,8 @@ Held held_indexed(const Distribution& source, const Distribution& target) {
   Held held(target.grid().size());
   const Rank first = std::max(source.grid().world_size_min(), target.grid().world_size_min());
   if (Index(first) + held.parts > INT_MAX)
-    throw_error(ErrorCode::unsupported, "relabelling needs {} unused ranks above rank {}; the largest rank is {}",
-                held.parts, first, INT_MAX - 1);
+    throw_error(ErrorCode::unsupported, "relabelling needs {} above rank {}; the largest rank is {}",
+                amount(held.parts, "unused rank"), first, INT_MAX - 1);
   std::vector<Rank> strangers(static_cast<std::size_t>(held.parts));
   std::iota(strangers.begin(), strangers.end(), first);
   const ArraySpec from{ElementType::u8, source}, to{ElementType::u8, target.on_ranks(strangers)};

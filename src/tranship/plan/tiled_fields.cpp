@@ -38,8 +38,8 @@ TiledFields::TiledFields(const Tiling& tiling, std::span<const TiledField> field
       throw_error(ErrorCode::invalid_use, "field {} has {}, the tiling has {}", f, amount(field.tiles.size(), "array"),
                   amount(tiles, "tile"));
     if (int(field.tile_dims.size()) != tile_dims)
-      throw_error(ErrorCode::invalid_use, "field {} names {} tile dimensions, the tiling has {}", f,
-                  field.tile_dims.size(), tile_dims);
+      throw_error(ErrorCode::invalid_use, "field {} names {}, the tiling has {}", f,
+                  amount(field.tile_dims.size(), "tile dimension"), tile_dims);
     for (int t = 0; t < tiles; ++t) {
       const Distribution& array = field.tiles[t].distribution;
       if (array.is_indexed()) throw_error(ErrorCode::unsupported, "field {} on tile {} is indexed", f, t);

@@ -125,10 +125,11 @@ void require_message(const Program& program, Index input_bytes) {
   const bool counts_output = program.collective == "allgather";
   const auto bytes = static_cast<std::uint64_t>(counts_output ? checked_multiply(input_bytes, ranks) : input_bytes);
   if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
-    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}{}",
-                printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes,
-                counts_output ? fmt::format(": of an allgather, a message is the output of a rank, here {} of {} bytes",
-                                            counted(ranks, "input"), input_bytes)
+    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {}, not {}{}",
+                printable(program.name, name_chars_max), program.message_bytes_min,
+                amount(program.message_bytes_max, "byte"), bytes,
+                counts_output ? fmt::format(": of an allgather, a message is the output of a rank, here {} of {}",
+                                            counted(ranks, "input"), amount(input_bytes, "byte"))
                               : "");
 }
 

@@ -456,7 +456,7 @@ Json* value_at(Json& document, std::string_view path) {
 
 Program read_program(std::string_view text) {
   if (text.size() > program_text_bytes_max)
-    throw_error(ErrorCode::bad_file, "a plan of {} bytes; {} are read", text.size(), program_text_bytes_max);
+    throw_error(ErrorCode::bad_file, "a plan of {}; {} are read", amount(text.size(), "byte"), program_text_bytes_max);
   const Json document = parse_json(text);
   Program program = is_old(document) ? read_old_program(document) : read_present_program(document);
   check_structure(program);

@@ -21,11 +21,11 @@ constexpr std::array<StepShape, 32> shapes = {{
 }};
 
 std::string counted_or_no(std::size_t count, std::string_view what) {
-  return count == 0 ? fmt::format("no {}s", what) : counted(static_cast<Index>(count), what);
+  return count == 0 ? "no " + plural(0, what) : counted(static_cast<Index>(count), what);
 }
 /// As many as the letters say.
 std::string plural_of(std::string_view what, std::string_view letters) {
-  return fmt::format("{}{}", what, letters.size() == 1 ? "" : "s");
+  return plural(Index(letters.size()), what);
 }
 
 /// What is wrong, and where.
@@ -42,8 +42,8 @@ class Checker {
     if (program_.threads_per_block < 1)
       throw_error(ErrorCode::bad_file, "a block has at least 1 thread, not {}", program_.threads_per_block);
     if (program_.message_bytes_min > program_.message_bytes_max)
-      throw_error(ErrorCode::bad_file, "messages of at least {} and at most {} bytes", program_.message_bytes_min,
-                  program_.message_bytes_max);
+      throw_error(ErrorCode::bad_file, "messages of at least {} and at most {}", program_.message_bytes_min,
+                  amount(program_.message_bytes_max, "byte"));
     for (rank_ = 0; rank_ < size(); ++rank_) check_rank(own());
   }
 
@@ -69,8 +69,8 @@ class Checker {
     for (int kind = 0; kind < buffer_kinds; ++kind) {
       constexpr Index chunks_max = Index(1) << 22;
       if (rank.chunks[kind] < 0 || rank.chunks[kind] > chunks_max)
-        fail("the {} has {} chunks; 0 to {} are possible", name_of(static_cast<BufferKind>(kind)), rank.chunks[kind],
-             chunks_max);
+        fail("the {} has {}; 0 to {} are possible", name_of(static_cast<BufferKind>(kind)),
+             amount(rank.chunks[kind], "chunk"), chunks_max);
     }
     for (const auto& peers : rank.peers)
       for (const Rank peer : peers) check_peer(peer, "a channel");
@@ -78,7 +78,8 @@ class Checker {
     for (const RemoteBuffer& remote : rank.remote_buffers) {
       check_peer(remote.rank, "a remote buffer");
       if (remote.access.size() > channel_kinds)
-        fail("a remote buffer is reached by {} kinds of channels; there are {}", remote.access.size(), channel_kinds);
+        fail("a remote buffer is reached by {} of channels; there are {}", amount(remote.access.size(), "kind"),
+             channel_kinds);
     }
     for (const Index value : rank.semaphores)
       if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
@@ -142,8 +143,8 @@ class Checker {
     if (!step.pipeline) return;
     if (in_pipeline) fail("pipelines do not nest");
     if (step.pipeline->unit_bytes < 1 || step.pipeline->chunks < 1)
-      fail("a loop takes units of at least 1 byte of at least 1 chunk, not of {} bytes of {}",
-           step.pipeline->unit_bytes, step.pipeline->chunks);
+      fail("a loop takes units of at least 1 byte of at least 1 chunk, not of {} of {}",
+           amount(step.pipeline->unit_bytes, "byte"), step.pipeline->chunks);
     for (const Step& inner : step.pipeline->steps) check_step(inner, true);
     kind_ = step.kind;
   }
@@ -186,7 +187,8 @@ class Checker {
 
   void check_operands(const Step& step, const StepShape& shape) const {
     const auto count = static_cast<std::int32_t>(step.operands.size());
-    if (step.sources < 0 || step.sources > count) fail("{} of {} operands are sources", step.sources, count);
+    if (step.sources < 0 || step.sources > count)
+      fail("{} of its {} as sources", step.sources, amount(count, "operand"));
     const auto sources = static_cast<std::size_t>(step.sources), targets = static_cast<std::size_t>(count) - sources;
     if (!allows(shape.sources, sources) || !allows(shape.targets, targets))
       fail("{} and {}; it takes {} as {}, and {} as {}", counted_or_no(sources, "source"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/replay/scheduler.hpp>
@@ -123,7 +124,7 @@ MachineModel step_by_step() {
 Replay replay(const Program& program, const MachineModel& machine, const ReplayOptions& options) {
   check_structure(program);
   if (options.input_bytes < 0 || options.input_bytes > replayed_bytes_max)
-    throw_error(ErrorCode::invalid_use, "inputs of {} bytes; at most {} are replayed", options.input_bytes,
+    throw_error(ErrorCode::invalid_use, "inputs of {}; at most {} are replayed", amount(options.input_bytes, "byte"),
                 replayed_bytes_max);
   return replays::schedule(program, machine, options);
 }

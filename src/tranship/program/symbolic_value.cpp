@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 
@@ -148,7 +149,7 @@ std::string ValueTable::text(const Value& value, Index at, Index units, int laun
     parts.push_back(of(leaf).rank >= 0 ? input_text(of(leaf), displacement)
                                        : "a " + std::string(name_of(of(leaf).reduction)));
   if (const Index others = entry.inputs - static_cast<Index>(parts.size()); others > 0)
-    parts.push_back(fmt::format("{} others", others));
+    parts.push_back(fmt::format("{}", amount(others, "other")));
   return fmt::format("the {} of {}", name_of(entry.reduction), join_text(parts, ", "));
 }
 

@@ -36,8 +36,9 @@ std::string schedule_line(const ExplainedExchange& exchange) {
 
 std::string line_of(const std::string& what, const MoveBundle& moves) {
   const MoveList::Summary m = moves.summary();
-  return fmt::format("{}: {} bytes in {}, {} walks, contiguous runs of {} bytes and more, {} on average\n", what,
-                     moves.bytes(), amount(m.moves, "move"), m.walks, m.run_bytes_min, m.run_bytes_mean);
+  return fmt::format("{}: {} in {}, {}, contiguous runs of {} and more, {} on average\n", what,
+                     amount(moves.bytes(), "byte"), amount(m.moves, "move"), amount(m.walks, "walk"),
+                     amount(m.run_bytes_min, "byte"), m.run_bytes_mean);
 }
 
 }  // namespace
@@ -54,8 +55,8 @@ std::string explain(const ExplainedExchange& exchange) {
     out += line_of(fmt::format("from rank {}, {}", m.peer, way_of(m)), m.moves);
   for (const Message& m : exchange.sends) out += line_of(fmt::format("to rank {}, {}", m.peer, way_of(m)), m.moves);
   out += line_of("within this rank", exchange.own.moves);
-  out += fmt::format("stores: {} ({} bytes reach all ranks together, caches hold less than {})\n",
-                     name_of(exchange.way.stores), exchange.traffic_bytes, large_traffic_min());
+  out += fmt::format("stores: {} ({} reach all ranks together, caches hold less than {})\n",
+                     name_of(exchange.way.stores), amount(exchange.traffic_bytes, "byte"), large_traffic_min());
   out += exchange.sources == Sources::snapshot
              ? "progress: start() of the sender, then test() or finish() of the receiver\n"
              : "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";

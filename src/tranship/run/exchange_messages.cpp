@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -90,8 +91,8 @@ std::shared_ptr<void> reachable_memory(World& world, std::size_t bytes) {
   if (bytes == 0) return nullptr;
   std::shared_ptr<void> memory = world.local_memory(bytes);
   if (!memory)
-    throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes of memory that its peers reach", world.rank(),
-                bytes);
+    throw_error(ErrorCode::no_memory, "rank {} cannot get {} of memory that its peers reach", world.rank(),
+                amount(bytes, "byte"));
   return memory;
 }
 

@@ -117,11 +117,11 @@ void ExchangeSetup::find_notices() {
       m->inbox_at = sends ? theirs.entry.inbox : mine.inbox;
     }
     if (send && theirs.entry.bytes_in != send->bytes)
-      throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ", rank,
-                  send->bytes, peer, theirs.entry.bytes_in);
+      throw_error(ErrorCode::mismatch, "rank {} sends {} to rank {}, which expects {}: their plans differ", rank,
+                  amount(send->bytes, "byte"), peer, theirs.entry.bytes_in);
     if (receive && receive->is_posted && theirs.entry.bytes_out != receive->bytes)
-      throw_error(ErrorCode::mismatch, "rank {} expects {} bytes of rank {}, which sends {}: their plans differ", rank,
-                  receive->bytes, peer, theirs.entry.bytes_out);
+      throw_error(ErrorCode::mismatch, "rank {} expects {} of rank {}, which sends {}: their plans differ", rank,
+                  amount(receive->bytes, "byte"), peer, theirs.entry.bytes_out);
   });
 }
 
@@ -176,9 +176,9 @@ void ExchangeSetup::find_inboxes() {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): atomic addresses are numbers.
     const auto* staging = reinterpret_cast<const void*>(m.staging_word->load_acquire());
     if (m.is_staged != (staging != nullptr))
-      throw_error(ErrorCode::mismatch,
-                  "rank {} sends {} bytes to rank {} {}, which expects them {}: their plans differ", terms_.rank(),
-                  m.bytes, m.peer, m.is_staged ? "staged" : "directly", m.is_staged ? "directly" : "staged");
+      throw_error(ErrorCode::mismatch, "rank {} sends {} to rank {} {}, which expects them {}: their plans differ",
+                  terms_.rank(), amount(m.bytes, "byte"), m.peer, m.is_staged ? "staged" : "directly",
+                  m.is_staged ? "directly" : "staged");
     if (m.is_staged) m.staging = static_cast<std::byte*>(reached(terms_.world, m.peer, staging));
   }
 }

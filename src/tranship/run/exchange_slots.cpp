@@ -106,7 +106,7 @@ void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots) {
 
 void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size, Sources sources) {
   if (slots.size() != plan.slots.size())
-    throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} are given (rank {})", plan.slots.size(),
+    throw_error(ErrorCode::invalid_use, "the plan has {}, {} are given (rank {})", amount(plan.slots.size(), "slot"),
                 amount(slots.size(), "array"), plan.rank);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].empty())

@@ -108,7 +108,7 @@ class ProgramExecutor::State {
     compare_programs(program, elements, type, where);
     meets_between_ = verdict_on(world_, program, where).needs_meeting;
     if (16 % width_ != 0)
-      throw_error(ErrorCode::unsupported, "programs on elements of {} bytes ({})", width_, name_of(type));
+      throw_error(ErrorCode::unsupported, "programs on elements of {} ({})", amount(width_, "byte"), name_of(type));
     check_reductions(program, type);
     chunking_ = chunking_of(program, world_.rank(), elements, width_);
     const ChannelEnds ends(program);
@@ -261,8 +261,8 @@ Index elements_of(const Program& program, Rank rank, const RankElements& own) {
   const Index elements = inputs > 0 ? own.input : own.output,
               chunks_max = std::max<Index>(1, input_chunks_max(program));
   if (elements < 0 || (chunks != chunks_max && elements % chunks != 0))
-    throw_error(ErrorCode::invalid_use, "{} elements are not cut into the {} chunks of rank {}", elements, chunks,
-                rank);
+    throw_error(ErrorCode::invalid_use, "cannot cut {} into the {} of rank {}", amount(elements, "element"),
+                amount(chunks, "chunk"), rank);
   return chunks == chunks_max ? elements : checked_multiply(elements / chunks, chunks_max);
 }
 

@@ -291,8 +291,8 @@ Chunking chunking_of(const Program& program, Rank rank, Index elements, Index wi
   // Where a program has a meaning, only it knows where chunks begin. Of others, callers do.
   const Index segments = input_parts(program);
   if (elements < 0 || elements % segments != 0)
-    throw_error(ErrorCode::invalid_use, "an input of {} is not cut into {} equal parts, as {} does",
-                amount(elements, "element"), segments, printable(program.collective, name_chars_max));
+    throw_error(ErrorCode::invalid_use, "an input of {} is not cut into {}, as {} does", amount(elements, "element"),
+                amount(segments, "equal part"), printable(program.collective, name_chars_max));
   Chunking out;
   out.segment_elements = elements / segments;
   out.segment_chunks = std::max<Index>(1, chunks / segments);

@@ -190,7 +190,7 @@ std::vector<LegendRow> legend_of(const Distribution& d, const Map& map, Index& m
 }
 
 std::string shown_part(const Axis& axis) {
-  const char* unit = axis.extent == 1 ? "cell" : "cells";
+  const std::string unit = plural(axis.extent, "cell");
   if (axis.complete()) return fmt::format("dimension {}: {} {}", axis.dim, grouped(axis.extent), unit);
   return fmt::format("dimension {}: the first {} of {} {}", axis.dim, grouped(axis.shown()), grouped(axis.extent),
                      unit);

@@ -50,7 +50,7 @@ std::string channels_text(const RankProgram& rank, const Step& step, std::size_t
   for (const std::int32_t id : step.ids)
     names.push_back(fmt::format("{} (rank {})", id,
                                 rank.peers[static_cast<std::size_t>(step.channel)][static_cast<std::size_t>(id)]));
-  return fmt::format("{} channel{} {}", name_of(step.channel), names.size() == 1 ? "" : "s",
+  return fmt::format("{} {} {}", name_of(step.channel), plural(Index(names.size()), "channel"),
                      list_text(names, ", ", list_max));
 }
 
@@ -168,7 +168,7 @@ std::string many_ranks_text(const std::vector<Rank>& ranks) {
     i = end;
   }
   constexpr std::size_t parts_max = 8;
-  return (ranks.size() == 1 ? "rank " : "ranks ") + list_text(parts, ", ", parts_max);
+  return plural(Index(ranks.size()), "rank") + " " + list_text(parts, ", ", parts_max);
 }
 
 }  // namespace
@@ -202,7 +202,7 @@ std::string step_text(const Program& program, const StepPlace& place, std::size_
   if (step.kind == StepKind::barrier)
     parts.push_back(fmt::format("barrier {} of {}", step.ids[0], amount(step.participants, "block")));
   else if (step.kind == StepKind::acquire || step.kind == StepKind::release)
-    parts.push_back(fmt::format("semaphore{} {}", step.ids.size() == 1 ? "" : "s", join_text(step.ids, ", ")));
+    parts.push_back(fmt::format("{} {}", plural(Index(step.ids.size()), "semaphore"), join_text(step.ids, ", ")));
   else if (!step.ids.empty() && !(shape.moves() && !signals(step.kind)))
     parts.push_back(channels_text(rank, step, list_max));
   if (step.shares > 0) parts.push_back(fmt::format("share {} of {}", step.share, step.shares));
@@ -274,7 +274,7 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
                   sizes_text(program), one_line(program.protocol), program.in_place ? "in place" : "out of place");
   if (program.double_scratch) out += ", two halves of scratch in turn";
   if (program.message_bytes_min > 0 || program.message_bytes_max < UINT64_MAX)
-    out += fmt::format(", for {} to {} bytes of {}", program.message_bytes_min, program.message_bytes_max,
+    out += fmt::format(", for {} to {} of {}", program.message_bytes_min, amount(program.message_bytes_max, "byte"),
                        program.collective == "allgather" ? "output" : "input");
   out += "\n";
 

@@ -425,8 +425,7 @@ TEST(CrashDisk, AFullOneLeavesTheOldTarget) {
     EXPECT_FALSE(report.ok());
     if (!report.ok()) {
       EXPECT_EQ(report.error().code(), ErrorCode::io);
-      for (const char* text :
-           {"No space left", " bytes are free); ", " of the 1048832 bytes of all parts were reserved"})
+      for (const char* text : {"No space left", " bytes free); ", " of the 1048832 bytes of all parts were reserved"})
         EXPECT_NE(report.error().message().find(text), std::string::npos) << report.error().message();
     }
     EXPECT_TRUE(fs::is_empty(disk));

@@ -175,7 +175,7 @@ TEST(SafetensorsRefuse, TensorsThatAreWrong) {
   EXPECT_EQ(refusal(tensor("\"F4\"", "[15]")),
             "bad_file: tensor 'a': 15 elements of F4 of 4 bits each: the last of 8 bytes is not full");
   EXPECT_EQ(refusal(tensor("\"F4\"", "[]")),
-            "bad_file: tensor 'a': 1 element of F4 of 4 bits each: the last of 1 bytes is not full");
+            "bad_file: tensor 'a': 1 element of F4 of 4 bits each: the last of 1 byte is not full");
   EXPECT_EQ(refusal(tensor("\"f64\"", "[1]")),
             "unsupported: tensor 'a': dtype 'f64' is not known: supported are BOOL, U8, I8, F8_E5M2, F8_E4M3, F8_E8M0, "
             "F8_E4M3FNUZ, F8_E5M2FNUZ, I16, U16, F16, BF16, I32, U32, F32, C64, F64, I64, U64, F4, F6_E2M3, F6_E3M2");

@@ -9,8 +9,9 @@ std::size_t RegisteredMemory::offset_of(const void* first, Index count, std::siz
   const auto from = reinterpret_cast<std::uintptr_t>(memory_);
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(first) - from;
   if (count < 0 || offset > size_bytes_ || std::size_t(count) > (size_bytes_ - offset) / element_bytes)
-    throw_error(ErrorCode::invalid_use, "no place for {} of {} bytes at {} in the {} bytes registered at {}",
-                amount(count, "element"), element_bytes, first, size_bytes_, static_cast<const void*>(memory_));
+    throw_error(ErrorCode::invalid_use, "no place for {} of {} at {} in the {} registered at {}",
+                amount(count, "element"), amount(element_bytes, "byte"), first, amount(size_bytes_, "byte"),
+                static_cast<const void*>(memory_));
   return offset;
 }
 

@@ -66,12 +66,12 @@ std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
 
 std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& request, CallSite where) {
   if (!std::has_single_bit(request.alignment))
-    throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {}, {})", request.alignment,
-                world_.rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "an alignment of {} is no power of two (rank {}, {})",
+                amount(request.alignment, "byte"), world_.rank(), short_name(where));
   if (request.alignment > place_.alignment_bytes)
     throw_error(ErrorCode::invalid_use,
-                "an alignment of {} bytes; the symmetric heaps of all ranks are aligned alike up to {} (rank {}, {})",
-                request.alignment, place_.alignment_bytes, world_.rank(), short_name(where));
+                "an alignment of {}; the symmetric heaps of all ranks are aligned alike up to {} (rank {}, {})",
+                amount(request.alignment, "byte"), place_.alignment_bytes, world_.rank(), short_name(where));
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
   // What this rank has put must not come to what is allocated next.
@@ -88,9 +88,10 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
   if (!offset)  // on every rank, for all keep the same books
     throw_error(ErrorCode::no_memory,
-                "the symmetric heap of {} bytes a rank has no room for {}: {} are in use, {} are free in one piece{}; "
+                "the symmetric heap of {} a rank has no room for {}: {} are in use, {} are free in one piece{}; "
                 "TRANSHIP_HEAP makes it larger (rank {}, {})",
-                place_.size_bytes, request.size_bytes, ranges_.used_bytes(), ranges_.largest_free_bytes(),
+                amount(place_.size_bytes, "byte"), request.size_bytes, ranges_.used_bytes(),
+                ranges_.largest_free_bytes(),
                 ranges_.size_bytes() < place_.size_bytes
                     ? fmt::format(", {} at its end are those of sub-worlds", place_.size_bytes - ranges_.size_bytes())
                     : "",
@@ -100,14 +101,14 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   const bool is_sparse = bytes >= Domain::sparse_bytes_min;
   if (is_sparse && double(bytes) > double(available)) {
     ranges_.release(*offset);
-    throw_error(ErrorCode::no_memory, "a block of {} bytes in a symmetric heap; {} are available (rank {}, {})", bytes,
-                available, world_.rank(), short_name(where));
+    throw_error(ErrorCode::no_memory, "a block of {} in a symmetric heap; {} are available (rank {}, {})",
+                amount(bytes, "byte"), available, world_.rank(), short_name(where));
   }
   if (const double all = double(bytes) * fabric_.on_this_machine().count; !is_sparse && all > double(available)) {
     ranges_.release(*offset);  // on every rank, too: systems would rather end processes than refuse
-    throw_error(ErrorCode::no_memory,
-                "{} ranks need {} bytes each for their symmetric heaps, {} are available (rank {}, {})",
-                fabric_.on_this_machine().count, bytes, available, world_.rank(), short_name(where));
+    throw_error(ErrorCode::no_memory, "symmetric heaps of {} for each of {}; {} are available (rank {}, {})",
+                amount(bytes, "byte"), amount(fabric_.on_this_machine().count, "rank"), available, world_.rank(),
+                short_name(where));
   }
   unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
   if (is_sparse) sparse_bytes_ += bytes;
@@ -120,7 +121,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   }
   touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
   const Result<void> agreed = attempt([&] {
-    const std::string cannot = fmt::format("cannot get {} bytes for its symmetric heap", own_bytes);
+    const std::string cannot = fmt::format("cannot get {} for its symmetric heap", amount(own_bytes, "byte"));
     agree(everyone, call, obtained, cannot, where);
   });
   if (!agreed) {
@@ -151,7 +152,7 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
   else
     mine = pages.error();
   const Call call{.kind = CallKind::registration, .size_bytes = size_bytes};
-  agree(everyone, call, mine, fmt::format("cannot register its {} bytes", size_bytes), where);
+  agree(everyone, call, mine, fmt::format("cannot register its {}", amount(size_bytes, "byte")), where);
   std::erase_if(registered_, [](const Registered& one) { return one.joined.expired(); });
   registered_.push_back({static_cast<std::byte*>(memory), size_bytes, std::size_t(in_heap - own(0)), joined});
   return {memory, size_bytes, in_heap, std::move(joined)};
@@ -284,11 +285,12 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   }
   if (places.lowest == 0)
     throw_error(ErrorCode::no_memory,
-                "the symmetric heap of {} bytes a rank has no room for {} of {}: {} are free in one "
+                "the symmetric heap of {} a rank has no room for {} of {}: {} are free in one "
                 "piece; TRANSHIP_HEAP makes it larger; what sub-worlds of other ranks have had is free after the next "
                 "allocation of all ranks (rank {}, {})",
-                place_.size_bytes, kind == CallKind::sub_world ? "that of a sub-world" : "the words of a team",
-                size_bytes, largest, world_.rank(), short_name(where));
+                amount(place_.size_bytes, "byte"),
+                kind == CallKind::sub_world ? "that of a sub-world" : "the words of a team", size_bytes, largest,
+                world_.rank(), short_name(where));
 
   const std::size_t offset = places.lowest - 1;
   ever_lent_from_ = std::min(ever_lent_from_, offset);
@@ -314,7 +316,7 @@ std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t siz
   if (obtained.ok()) std::memset(own(lent.offset_bytes), 0, size_bytes);
   // No borrower raises a word before all have made theirs zero.
   agree(borrowers, {.kind = CallKind::kernel_team, .size_bytes = size_bytes}, obtained,
-        fmt::format("cannot get {} bytes for the words of a team", size_bytes), where);
+        fmt::format("cannot get {} for the words of a team", amount(size_bytes, "byte")), where);
   return lent.hold;
 }
 
@@ -339,8 +341,8 @@ void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSit
 
 void SymmetricHeap::free(Team& everyone, const std::shared_ptr<void>& block, CallSite where) {
   if (block.use_count() > 1)
-    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} others hold (rank {}, {})",
-                block.use_count() - 1, world_.rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} hold (rank {}, {})",
+                amount(block.use_count() - 1, "other"), world_.rank(), short_name(where));
   const std::size_t offset = block ? std::size_t(static_cast<std::byte*>(block.get()) - own(0)) : 0;
   const auto at = block ? blocks_.find(offset) : blocks_.end();
   if (block && at == blocks_.end())

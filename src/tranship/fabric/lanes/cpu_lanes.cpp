@@ -400,8 +400,9 @@ void Block::end(const Lane& lane) {
 Error Block::ended_before(const Lane& ended, Scope scope, const Group& group, const Lane& at) const {
   return grid_.error(
       "lanes {} and {} of block {} have diverged: lane {} has ended, but lane {} is at {} of its {}, "
-      "which all {} lanes must call",
-      ended.index(), at.index(), index_, ended.index(), at.index(), name_of(at.call()), name_of(scope), group.count);
+      "which all {} must call",
+      ended.index(), at.index(), index_, ended.index(), at.index(), name_of(at.call()), name_of(scope),
+      amount(group.count, "lane"));
 }
 
 Error Block::divergence() {

@@ -1,5 +1,6 @@
 #include "tranship/fabric/processes/file_limit.hpp"
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -15,9 +16,8 @@ RaisedFileLimit::RaisedFileLimit(int ranks) {
   if (needed <= before_.rlim_cur) return;
   const rlimit raised{.rlim_cur = needed, .rlim_max = before_.rlim_max};
   if (needed > before_.rlim_max || setrlimit(RLIMIT_NOFILE, &raised) != 0)
-    throw_error(ErrorCode::no_memory,
-                "{} ranks that are processes need {} open files; this process may have {} (ulimit -Hn)", ranks, needed,
-                before_.rlim_max);
+    throw_error(ErrorCode::no_memory, "{} that are processes need {}; this process may have {} (ulimit -Hn)",
+                amount(ranks, "rank"), amount(needed, "open file"), before_.rlim_max);
 }
 
 }  // namespace tranship

@@ -33,8 +33,8 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
   int ranks = 0;
   for (const ProgramPart& program : programs) {
     if (program.ranks < 1 || program.words.empty())
-      throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {}",
-                  program.words.size(), amount(program.ranks, "rank"));
+      throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} and {}",
+                  amount(program.words.size(), "word"), amount(program.ranks, "rank"));
     ranks += program.ranks;
   }
   if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -99,7 +100,7 @@ OwnDescriptor::~OwnDescriptor() {
 SocketName random_socket_name() {
   SocketName name{};
   if (getrandom(name.data(), name.size(), 0) != static_cast<ssize_t>(name.size()))
-    throw_error(ErrorCode::io, "cannot get {} random bytes: {}", name.size(), std::strerror(errno));
+    throw_error(ErrorCode::io, "cannot get {}: {}", amount(name.size(), "random byte"), std::strerror(errno));
   return name;
 }
 

@@ -143,9 +143,9 @@ struct Joined {
 
 void turn_away(const LocalSocket& guest, int size) {
   send(guest, Refusal(make_error(ErrorCode::invalid_use,
-                                 "the world of this id has its {} ranks already (process {} has made it): an id is "
+                                 "the world of this id has its {} already (process {} has made it): an id is "
                                  "used once",
-                                 size, getpid())));
+                                 amount(size, "rank"), getpid())));
 }
 
 // The process that has made the id.
@@ -231,8 +231,8 @@ class Host {
     if (incoming.state == LocalSocket::Incoming::State::nothing) return;
     guest.is_gone = true;
     if (guest.rank >= 0)
-      throw_error(ErrorCode::peer_lost, "rank {} (process {}) has ended or given up before all {} ranks had joined",
-                  guest.rank, guest.socket.process(), size_);
+      throw_error(ErrorCode::peer_lost, "rank {} (process {}) has ended or given up before all {} had joined",
+                  guest.rank, guest.socket.process(), amount(size_, "rank"));
   }
 
   void answer(Guest& guest, const std::vector<std::byte>& bytes) {
@@ -294,9 +294,9 @@ class Host {
     if (hello.says_heap_bytes != 0)
       for (const Member& other : members_)
         if (other.heap_bytes && *other.heap_bytes != hello.heap_bytes)
-          throw_error(ErrorCode::mismatch,
-                      "rank {} (process {}) asks for symmetric heaps of {} bytes, process {} for {} bytes", hello.rank,
-                      process, hello.heap_bytes, other.peer.process, *other.heap_bytes);
+          throw_error(ErrorCode::mismatch, "rank {} (process {}) asks for symmetric heaps of {}, process {} for {}",
+                      hello.rank, process, amount(hello.heap_bytes, "byte"), other.peer.process,
+                      amount(*other.heap_bytes, "byte"));
     its = {.peer = {.process = process, .door = hello.door}, .is_here = true, .has_mapped = guest == nullptr};
     if (hello.says_heap_bytes != 0) its.heap_bytes = hello.heap_bytes;
     CPU_OR(&cores_, &cores_, &hello.cores);
@@ -317,8 +317,9 @@ class Host {
       const int refused = guest.socket.send(message, joined.shared->descriptor());
       // One that is gone is named when its end is read.
       if (refused != 0 && refused != EPIPE && refused != ECONNRESET)
-        throw_error(ErrorCode::io, "cannot send {} bytes about {} to rank {} (process {}): {}", message.size(),
-                    amount(size_, "rank"), guest.rank, guest.socket.process(), std::strerror(refused));
+        throw_error(ErrorCode::io, "cannot send {} about {} to rank {} (process {}): {}",
+                    amount(message.size(), "byte"), amount(size_, "rank"), guest.rank, guest.socket.process(),
+                    std::strerror(refused));
     }
   }
 
@@ -331,9 +332,9 @@ class Host {
     std::string ranks;
     for (std::size_t i = 0; i < std::min(count, named_max); ++i)
       ranks += fmt::format("{}{}", i == 0 ? "" : i + 1 == count ? " and " : ", ", missing[i]);
-    if (count > named_max) ranks += fmt::format(" and {} others", count - named_max);
-    throw_error(ErrorCode::timeout, "{} {} of {} {} not {} within {:.3g} s", count == 1 ? "rank" : "ranks", ranks,
-                size_, count == 1 ? "has" : "have", what, seconds(timeout_ns_));
+    if (count > named_max) ranks += " and " + amount(count - named_max, "other");
+    throw_error(ErrorCode::timeout, "{} {} of {} {} not {} within {:.3g} s", plural(Index(count), "rank"), ranks, size_,
+                plural(Index(count), "has", "have"), what, seconds(timeout_ns_));
   }
 
   LocalSocket entrance_;
@@ -369,8 +370,8 @@ class Visit {
           break;
         case LocalSocket::Incoming::State::closed:
           throw_error(ErrorCode::peer_lost,
-                      "process {}, which has made this world id, has ended or given up before all {} ranks had joined",
-                      id_.process, hello_.size);
+                      "process {}, which has made this world id, has ended or given up before all {} had joined",
+                      id_.process, amount(hello_.size, "rank"));
         case LocalSocket::Incoming::State::nothing:
           if (const std::int64_t late_ns = now_ns() - hello_.deadline_ns; late_ns >= (is_heard ? grace_ns : 0))
             throw_error(ErrorCode::timeout,
@@ -443,8 +444,8 @@ class Visit {
   }
 
   [[noreturn]] void throw_strange(std::size_t size_bytes) const {
-    throw_error(ErrorCode::mismatch, "process {} has sent {} bytes that this build does not understand: \"{}\"",
-                id_.process, size_bytes, printable(build_of(hello_), name_chars_max));
+    throw_error(ErrorCode::mismatch, "process {} has sent {} that this build does not understand: \"{}\"", id_.process,
+                amount(size_bytes, "byte"), printable(build_of(hello_), name_chars_max));
   }
 
   void map(const Head& head, const std::vector<std::byte>& bytes, const OwnDescriptor& memory, Joined& joined) const {

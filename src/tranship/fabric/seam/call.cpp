@@ -57,7 +57,7 @@ namespace {
 
 /// What ranks bring to a collective operation on symmetric memory. Where source and target lie is a hash.
 std::string symmetric_of(const Call& call) {
-  return fmt::format(" of {} bytes of {} in place {:04x}", call.size_bytes,
+  return fmt::format(" of {} of {} in place {:04x}", amount(call.size_bytes, "byte"),
                      name_of(static_cast<ElementType>(call.type)), call.detail >> 48);
 }
 
@@ -81,9 +81,9 @@ std::string to_string(const Call& call) {
     case CallKind::sub_world:
     case CallKind::kernel_team:
     case CallKind::agreement:
-      return text + fmt::format(" of {} bytes", call.size_bytes);
+      return text + fmt::format(" of {}", amount(call.size_bytes, "byte"));
     case CallKind::broadcast:
-      return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);
+      return text + fmt::format(" of {} from {}", amount(call.size_bytes, "byte"), call.detail);
     case CallKind::shared_flags:
       return text + fmt::format(", {} per rank", call.size_bytes / sizeof(RealSync::Word));
     case CallKind::all_reduce:
@@ -100,7 +100,7 @@ std::string to_string(const Call& call) {
     case CallKind::allocate:
       break;
   }
-  return text + fmt::format(" of {} bytes of {}, aligned to {}", call.size_bytes,
+  return text + fmt::format(" of {} of {}, aligned to {}", amount(call.size_bytes, "byte"),
                             name_of(static_cast<ElementType>(call.type)), call.detail);
 }
 

@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 
@@ -50,17 +51,17 @@ Result<MappedPages> mapped_pages(const void* memory, std::size_t size_bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   std::uintptr_t end = 0;
   if (__builtin_add_overflow(first, size_bytes, &end))
-    return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: there are no such addresses", size_bytes,
-                      memory);
+    return make_error(ErrorCode::invalid_use, "cannot register {} at {}: there are no such addresses",
+                      amount(size_bytes, "byte"), memory);
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (first <= here && here < end)
-    return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: they hold the stack of this call",
-                      size_bytes, memory);
+    return make_error(ErrorCode::invalid_use, "cannot register {} at {}: they hold the stack of this call",
+                      amount(size_bytes, "byte"), memory);
   std::ifstream maps("/proc/self/maps");
   if (!maps)
     return make_error(ErrorCode::unsupported,
-                      "{} bytes at {} are registered: the system does not say what lies there (/proc/self/maps)",
-                      size_bytes, memory);
+                      "cannot register {} at {}: the system does not say what lies there (/proc/self/maps)",
+                      amount(size_bytes, "byte"), memory);
   MappedPages out;
   std::uintptr_t next = first;  // looked at up to there
   for (std::string text; next < end && std::getline(maps, text);) {
@@ -72,8 +73,8 @@ Result<MappedPages> mapped_pages(const void* memory, std::size_t size_bytes) {
     part.end = std::min(part.end, end);
     const std::string& permissions = line->permissions;
     const auto what = [&] {
-      return fmt::format("{} bytes at {} are registered: {:#x} to {:#x}{}", size_bytes, memory, part.first, part.end,
-                         part.path.empty() ? "" : fmt::format(" ({})", printable(part.path, name_chars_max)));
+      return fmt::format("cannot register {} at {}: {:#x} to {:#x}{}", amount(size_bytes, "byte"), memory, part.first,
+                         part.end, part.path.empty() ? "" : fmt::format(" ({})", printable(part.path, name_chars_max)));
     };
     if (!permissions.starts_with("rw"))
       return make_error(ErrorCode::invalid_use, "{} cannot be {} (\"{}\")", what(),
@@ -84,8 +85,8 @@ Result<MappedPages> mapped_pages(const void* memory, std::size_t size_bytes) {
     out.parts.push_back(std::move(part));
   }
   if (next < end)
-    return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: nothing is mapped at {:#x}", size_bytes,
-                      memory, next);
+    return make_error(ErrorCode::invalid_use, "cannot register {} at {}: nothing is mapped at {:#x}",
+                      amount(size_bytes, "byte"), memory, next);
   return out;
 }
 

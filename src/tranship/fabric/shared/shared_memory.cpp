@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/base/printable.hpp>
@@ -27,8 +28,8 @@ namespace {
 std::byte* map(std::size_t size_bytes, int flags, int descriptor) {
   constexpr std::size_t alignment = SharedMemory::alignment_bytes;
   const auto refuse = [&] {
-    throw_error(ErrorCode::no_memory, "cannot reserve {} bytes of addresses for shared memory: {}", size_bytes,
-                std::strerror(errno));
+    throw_error(ErrorCode::no_memory, "cannot reserve {} of addresses for shared memory: {}",
+                amount(size_bytes, "byte"), std::strerror(errno));
   };
   // The system aligns to pages only: more addresses are reserved, of which those before and behind are given back.
   const std::size_t pages = round_up(size_bytes, page_bytes()), reserved_bytes = pages + alignment - page_bytes();
@@ -54,13 +55,13 @@ std::byte* map(std::size_t size_bytes, int flags, int descriptor) {
 Result<int> memory_file(std::size_t size_bytes) {
   rlimit files{};  // above it the system would answer with a signal
   if (getrlimit(RLIMIT_FSIZE, &files) == 0 && size_bytes > files.rlim_cur)
-    return make_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: files are limited to {}",
-                      size_bytes, files.rlim_cur);
+    return make_error(ErrorCode::no_memory, "cannot make shared memory of {}: files are limited to {}",
+                      amount(size_bytes, "byte"), files.rlim_cur);
   const int descriptor = memfd_create("tranship", MFD_CLOEXEC);
   if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(size_bytes)) == 0) return descriptor;
   const int reason = errno;
   if (descriptor >= 0) close(descriptor);
-  return make_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: {}", size_bytes,
+  return make_error(ErrorCode::no_memory, "cannot make shared memory of {}: {}", amount(size_bytes, "byte"),
                     std::strerror(reason));
 }
 
@@ -97,8 +98,8 @@ bool can_be_read(const void* memory, std::size_t size_bytes) {
 
 Error unreadable(const void* memory, std::size_t size_bytes) {
   return make_error(ErrorCode::invalid_use,
-                    "{} bytes at {} are registered: some of them cannot be read, as behind the end of a file",
-                    size_bytes, memory);
+                    "cannot register {} at {}: some of them cannot be read, as behind the end of a file",
+                    amount(size_bytes, "byte"), memory);
 }
 
 constexpr int own_pages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -114,8 +115,8 @@ class JoinedRanges {
     for (const auto& [other, range] : ranges_)
       if (first < other + range.size_bytes && other < first + size_bytes)
         return make_error(ErrorCode::invalid_use,
-                          "{} bytes at {} are registered, of which some are already: {} at {:#x}", size_bytes, memory,
-                          range.size_bytes, other);
+                          "cannot register {} at {}, of which some are registered already: {} at {:#x}",
+                          amount(size_bytes, "byte"), memory, range.size_bytes, other);
     ranges_.emplace(first, Range{size_bytes});
     return {};
   }
@@ -207,7 +208,7 @@ Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_byt
   constexpr std::size_t worth_asking = std::size_t(1) << 20;
   if (const Index available = size_bytes < worth_asking ? INT64_MAX : available_memory_bytes();
       size_bytes > static_cast<std::size_t>(available))
-    return make_error(ErrorCode::no_memory, "{} bytes of shared memory are needed, {} are available", size_bytes,
+    return make_error(ErrorCode::no_memory, "needs {} of shared memory, {} are available", amount(size_bytes, "byte"),
                       available);
   if (grant == Grant::when_touched) return {};
   int refused;
@@ -215,7 +216,7 @@ Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_byt
     refused = posix_fallocate(descriptor_, static_cast<off_t>(offset_bytes), static_cast<off_t>(size_bytes));
   } while (refused == EINTR);
   if (refused != 0)
-    return make_error(ErrorCode::no_memory, "cannot get {} bytes of shared memory: {}", size_bytes,
+    return make_error(ErrorCode::no_memory, "cannot get {} of shared memory: {}", amount(size_bytes, "byte"),
                       std::strerror(refused));
   return {};
 }
@@ -233,13 +234,13 @@ void SharedMemory::give_back(std::size_t offset_bytes, std::size_t size_bytes) c
 
 Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const {
   if ((reinterpret_cast<std::uintptr_t>(memory) | offset_bytes | size_bytes) % page_bytes() != 0)
-    return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: these are no whole pages of {}",
-                      size_bytes, memory, page_bytes());
+    return make_error(ErrorCode::invalid_use, "cannot register {} at {}: these are no whole pages of {}",
+                      amount(size_bytes, "byte"), memory, page_bytes());
   const Result<MappedPages> pages = mapped_pages(memory, size_bytes);
   const auto first = reinterpret_cast<std::uintptr_t>(memory), ours = reinterpret_cast<std::uintptr_t>(data_);
   if (first < ours + size_bytes_ && ours < first + size_bytes)
-    return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: they lie in the {} bytes shared at {}",
-                      size_bytes, memory, size_bytes_, static_cast<const void*>(data_));
+    return make_error(ErrorCode::invalid_use, "cannot register {} at {}: they lie in the {} shared at {}",
+                      amount(size_bytes, "byte"), memory, amount(size_bytes_, "byte"), static_cast<const void*>(data_));
   if (Result<void> added = joined_ranges().add(memory, size_bytes); !added) return added;
   Result<void> joined = pages ? join(offset_bytes, size_bytes, memory, pages.value()) : pages.error();
   if (!joined) joined_ranges().remove(memory);
@@ -256,9 +257,9 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
     if (is_cut_off || part.is_shared != pages.all_shared())
       return make_error(
           ErrorCode::unsupported,
-          "{} bytes at {} are registered: {:#x} to {:#x} are shared with {}, which would see nothing of "
+          "cannot register {} at {}: {:#x} to {:#x} are shared with {}, which would see nothing of "
           "what comes there; memory of this process alone (MAP_PRIVATE) can be registered",
-          size_bytes, memory, part.first, part.end,
+          amount(size_bytes, "byte"), memory, part.first, part.end,
           part.is_anonymous ? "other processes" : fmt::format("the file {}", printable(part.path, name_chars_max)));
   }
   return take(offset_bytes, size_bytes, memory, Joining::taken_shared);
@@ -287,7 +288,7 @@ Result<void> SharedMemory::take(std::size_t offset_bytes, std::size_t size_bytes
   }
   if (is_joined) return {};
   if (reason == EFAULT) return unreadable(memory, size_bytes);
-  return make_error(ErrorCode::no_memory, "cannot register {} bytes at {}: {}", size_bytes, memory,
+  return make_error(ErrorCode::no_memory, "cannot register {} at {}: {}", amount(size_bytes, "byte"), memory,
                     std::strerror(reason));
 }
 
@@ -303,10 +304,10 @@ Result<void> SharedMemory::give(std::size_t offset_bytes, std::size_t size_bytes
     if (mremap(from, 0, one.end - one.first, MREMAP_MAYMOVE | MREMAP_FIXED, part + behind) != MAP_FAILED) continue;
     const int reason = errno;
     map_over(part, size_bytes, own_pages, -1, 0);
-    return make_error(
-        ErrorCode::unsupported, "{} bytes at {} are registered: {:#x} to {:#x}{} cannot be mapped twice: {}",
-        size_bytes, memory, one.first, one.end,
-        one.path.empty() ? "" : fmt::format(" ({})", printable(one.path, name_chars_max)), std::strerror(reason));
+    return make_error(ErrorCode::unsupported, "cannot register {} at {}: {:#x} to {:#x}{} cannot be mapped twice: {}",
+                      amount(size_bytes, "byte"), memory, one.first, one.end,
+                      one.path.empty() ? "" : fmt::format(" ({})", printable(one.path, name_chars_max)),
+                      std::strerror(reason));
   }
   return {};
 }

@@ -57,8 +57,8 @@ struct Offsets {
         __builtin_add_overflow(each, SharedMemory::alignment_bytes - 1, &each) ||
         __builtin_mul_overflow(stride = round_down(each, SharedMemory::alignment_bytes), ranks, &all) ||
         __builtin_add_overflow(segments, all, &total) || total > std::size_t(INT64_MAX))
-      throw_error(ErrorCode::overflow, "{} ranks with {} + {} bytes each do not fit in 63 bits", shape.ranks,
-                  shape.heap_bytes, shape.local_bytes);
+      throw_error(ErrorCode::overflow, "{} with {} + {} each do not fit in 63 bits", amount(shape.ranks, "rank"),
+                  shape.heap_bytes, amount(shape.local_bytes, "byte"));
   }
 };
 
@@ -122,8 +122,8 @@ std::shared_ptr<SharedWorld> SharedWorld::make(const Making& making, Kind kind) 
   while (granted > 0 && !with(granted).ok()) granted /= 2;
   constexpr std::size_t enough = std::size_t(16) << 20;
   if (heap_bytes || granted < enough)
-    throw_error(ErrorCode::no_memory, "symmetric heaps of {} bytes for each of {}; the system grants {} each: {}",
-                wanted, amount(ranks, "rank"), granted, made.error().message());
+    throw_error(ErrorCode::no_memory, "symmetric heaps of {} for each of {}; the system grants {} each: {}",
+                amount(wanted, "byte"), amount(ranks, "rank"), granted, made.error().message());
   // What the heaps take the program has not: half of it is left.
   return with(granted / 2).value();
 }
@@ -148,8 +148,8 @@ SharedWorld::SharedWorld(const Shape& shape, Kind kind)
 
 SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descriptor)) {
   if (memory_.size_bytes() < sizeof(Header))
-    throw_error(ErrorCode::mismatch, "descriptor {} has {} bytes; a world has at least {}", descriptor,
-                memory_.size_bytes(), sizeof(Header));
+    throw_error(ErrorCode::mismatch, "descriptor {} has {}; a world has at least {}", descriptor,
+                amount(memory_.size_bytes(), "byte"), sizeof(Header));
   const auto& header = *reinterpret_cast<const Header*>(memory_.data());
   if (header.magic != Header::magic_here)
     throw_error(ErrorCode::mismatch, "descriptor {} is not the memory of a world: it begins with {:016x}, not {:016x}",

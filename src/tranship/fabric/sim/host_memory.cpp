@@ -9,6 +9,7 @@
 
 #include <sys/mman.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 
@@ -39,8 +40,8 @@ HostMemory::HostMemory(const SharedWorld& shared, int ranks_per_host)
       ranks_per_host_(ranks_per_host),
       mapped_(shared.descriptor(), shared.size_bytes()) {
   if (!mapped_.data())
-    throw_error(ErrorCode::no_memory, "cannot map the {} bytes of {} simulated heaps twice: {}", shared.size_bytes(),
-                ranks_, std::strerror(errno));
+    throw_error(ErrorCode::no_memory, "cannot map the {} of {} twice: {}", amount(shared.size_bytes(), "byte"),
+                amount(ranks_, "simulated heap"), std::strerror(errno));
   heaps_ = mapped_.data() + shared.heap_offset_bytes();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 
@@ -298,8 +299,8 @@ void RaceDetector::refuse(const Access& earlier, const Access& later, const Know
   };
   const auto is_atomic = [](const Access& a) { return a.use.what == What::fetch || a.use.what == What::update; };
   const auto word = [](const Access& a) {
-    return fmt::format("{} of {} bytes", a.use.kind == WordKind::integer ? "an integer" : "a floating-point number",
-                       a.word_end - a.word_first);
+    return fmt::format("{} of {}", a.use.kind == WordKind::integer ? "an integer" : "a floating-point number",
+                       amount(a.word_end - a.word_first, "byte"));
   };
   std::string missing;
   if (earlier.use.what == What::free)

@@ -35,8 +35,8 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
                                         const std::vector<std::string>& program) {
   if (options.ranks < 1 || options.seeds < 1 || program.empty())
     throw_error(ErrorCode::invalid_use,
-                "simulate needs a program, at least 1 rank and at least 1 seed, got {} words, {} and {} seeds",
-                program.size(), amount(options.ranks, "rank"), options.seeds);
+                "simulate needs a program, at least 1 rank and at least 1 seed, got {}, {} and {}",
+                amount(program.size(), "word"), amount(options.ranks, "rank"), amount(options.seeds, "seed"));
   default_timeout_ns();  // the program reads it; what is wrong with it is found before it is started
   const auto shared = std::make_shared<SharedWorld>(SharedWorld::Shape{.ranks = 1, .heap_bytes = sizeof(Seeds)},
                                                     SharedWorld::Kind::processes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
@@ -234,7 +235,8 @@ void Simulation::count_step(Rank rank) {
   }
   fail_for_source(rank);
   if (++report_.steps > options_.steps_max)
-    throw_error(ErrorCode::timeout, "the simulation takes more than {} steps (rank {})", options_.steps_max, rank);
+    throw_error(ErrorCode::timeout, "the simulation takes more than {} (rank {})", amount(options_.steps_max, "step"),
+                rank);
 }
 
 void Simulation::step(Rank rank) {

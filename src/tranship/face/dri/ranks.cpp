@@ -205,8 +205,8 @@ int DRI_Finalize(void) {
     RankState& state = initialised();
     if (!state.channels.empty()) {
       const Index count = Index(state.channels.size());
-      refuse(DRI_ERR_ORDER, "{} {}: destroy {} first", counted(count, "channel"), count == 1 ? "exists" : "exist",
-             count == 1 ? "it" : "them");
+      refuse(DRI_ERR_ORDER, "{} {}: destroy {} first", counted(count, "channel"), plural(count, "exists", "exist"),
+             plural(count, "it", "them"));
     }
     state.board.reset();
     state.is_finalised = true;

@@ -38,10 +38,10 @@ class Executor::State {
     const std::pair<const void*, Index> memories[] = {{input, input_bytes}, {output, output_bytes}};
     for (const auto& [memory, bytes] : memories) {
       if (bytes < 0 || bytes % width != 0)
-        throw_error(ErrorCode::invalid_use, "{} bytes are no whole elements of {} ({} bytes each)", bytes,
-                    name_of(type), width);
+        throw_error(ErrorCode::invalid_use, "a size of {} is no whole number of elements of {} ({} each)",
+                    amount(bytes, "byte"), name_of(type), amount(width, "byte"));
       if (memory == nullptr && bytes > 0)
-        throw_error(ErrorCode::invalid_use, "{} bytes of {} at address 0", bytes, name_of(type));
+        throw_error(ErrorCode::invalid_use, "{} of {} at address 0", amount(bytes, "byte"), name_of(type));
     }
     const Index elements =
         elements_of(program, world_.rank(), {.input = input_bytes / width, .output = output_bytes / width});
@@ -55,11 +55,11 @@ class Executor::State {
                   .first;
     ProgramExecutor& executor = found->second.executor;
     if (const Index taken = executor.input_elements() * width; taken != input_bytes)
-      throw_error(ErrorCode::invalid_use, "the plan \"{}\" takes {} bytes; the input has {}",
-                  printable(program.name, name_chars_max), taken, input_bytes);
+      throw_error(ErrorCode::invalid_use, "the plan \"{}\" takes {}; the input has {}",
+                  printable(program.name, name_chars_max), amount(taken, "byte"), input_bytes);
     if (const Index given = executor.output_elements() * width; given != output_bytes)
-      throw_error(ErrorCode::invalid_use, "the plan \"{}\" gives {} bytes; the output has {}",
-                  printable(program.name, name_chars_max), given, output_bytes);
+      throw_error(ErrorCode::invalid_use, "the plan \"{}\" gives {}; the output has {}",
+                  printable(program.name, name_chars_max), amount(given, "byte"), output_bytes);
     executor.run(input, output, where);
   }
 

@@ -24,10 +24,11 @@ void check(const QuantityHaloSpec& spec) {
   for (const auto& [name, size] : {std::pair{"strides", spec.strides.size()}, std::pair{"shape", spec.shape.size()},
                                    std::pair{"origin", spec.origin.size()}, std::pair{"extent", spec.extent.size()}})
     if (size != dims)
-      throw_error(ErrorCode::invalid_use, "{} has {} for {} dims [{}]", name, amount(size, "entry", "entries"), dims,
-                  join_text(spec.dims, ", "));
+      throw_error(ErrorCode::invalid_use, "{} has {} for {} [{}]", name, amount(size, "entry", "entries"),
+                  amount(dims, "dim"), join_text(spec.dims, ", "));
   if (spec.n_points < 1)
-    throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {} halo points; at least 1", spec.n_points);
+    throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {}; at least 1",
+                amount(spec.n_points, "halo point"));
   if (spec.itemsize != size_bytes(spec.dtype))
     throw_error(ErrorCode::invalid_use, "itemsize {} of dtype {}, which has {}", spec.itemsize, name_of(spec.dtype),
                 size_bytes(spec.dtype));
@@ -48,7 +49,8 @@ void check(const HaloExchangeSpec& exchange) {
   for (int d = 0; d < dims; ++d) domain.upper[d] += spec.extent[d];
   for (const auto& [name, box] : {std::pair{"pack", &exchange.pack_slices}, {"unpack", &exchange.unpack_slices}}) {
     if (box->lower.size() != dims || box->upper.size() != dims)
-      throw_error(ErrorCode::invalid_use, "{} {} slices for {} dims", box->lower.size(), name, dims);
+      throw_error(ErrorCode::invalid_use, "{} for {}", amount(box->lower.size(), fmt::format("{} slice", name)),
+                  amount(dims, "dim"));
     for (int d = 0; d < dims; ++d)
       if (box->lower[d] < 0 || box->upper[d] < box->lower[d] || box->upper[d] > spec.shape[d])
         throw_error(ErrorCode::invalid_use, "{} slice [{}, {}) of dim {} leaves its shape {}", name, box->lower[d],
@@ -63,10 +65,10 @@ void check(const HaloExchangeSpec& exchange) {
   for (int d = 0; d < dims; ++d)
     if (packed.lower[d] < domain.lower[d] || packed.upper[d] > domain.upper[d])
       throw_error(ErrorCode::invalid_use,
-                  "pack slice [{}, {}) of dim {} leaves the compute domain [{}, {}), as {} points of {} do: it would "
+                  "pack slice [{}, {}) of dim {} leaves the compute domain [{}, {}), as {} of {} do: it would "
                   "send cells of the halo",
                   packed.lower[d], packed.upper[d], spec.dims[std::size_t(d)], domain.lower[d], domain.upper[d],
-                  spec.n_points, spec.extent[d]);
+                  amount(spec.n_points, "point"), spec.extent[d]);
   if (!intersect(unpacked, domain).empty())
     throw_error(ErrorCode::invalid_use, "unpack slices {} overlap the compute domain {}: it would be overwritten",
                 to_string(unpacked), to_string(domain));
@@ -88,8 +90,10 @@ StridedView layout_of(const QuantityHaloSpec& spec) {
 }
 
 void check_count(const char* which, std::size_t given, std::size_t needed) {
-  if (given != needed)
-    throw_error(ErrorCode::invalid_use, "{} {} quantities for {}", given, which, amount(needed, "exchange"));
+  if (given == needed) return;
+  const std::string component = which;
+  throw_error(ErrorCode::invalid_use, "{} for {}", amount(given, component + " quantity", component + " quantities"),
+              amount(needed, "exchange"));
 }
 
 }  // namespace
@@ -119,8 +123,8 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
         throw_error(ErrorCode::invalid_use, "a vector whose components have dims [{}] and [{}]: their order differs",
                     join_text(parts[0]->specification.dims, ", "), join_text(parts[1]->specification.dims, ", "));
       if (floor_modulo(parts[0]->pack_clockwise_rotation, 4) != floor_modulo(parts[1]->pack_clockwise_rotation, 4))
-        throw_error(ErrorCode::invalid_use, "a vector whose components turn by {} and {} quarters",
-                    parts[0]->pack_clockwise_rotation, parts[1]->pack_clockwise_rotation);
+        throw_error(ErrorCode::invalid_use, "a vector whose components turn by {} and {}",
+                    parts[0]->pack_clockwise_rotation, amount(parts[1]->pack_clockwise_rotation, "quarter"));
     }
     for (int c = 0; c < components; ++c) check(*parts[c]);
 

@@ -37,12 +37,13 @@ HaloExchangeSpec exchange_at(const QuantityHaloSpec& specification, BoundaryDire
                   direction.j, direction.i);
   const Index n_points = specification.n_points;
   if (n_points < 1)
-    throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {} halo points; at least 1", n_points);
+    throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {}; at least 1",
+                amount(n_points, "halo point"));
   const int dims = int(specification.dims.size());
   if (specification.origin.size() != dims || specification.extent.size() != dims || specification.shape.size() != dims)
-    throw_error(ErrorCode::invalid_use, "origin, extent and shape of {}, {} and {} for {} dims",
-                specification.origin.size(), specification.extent.size(),
-                amount(specification.shape.size(), "entry", "entries"), dims);
+    throw_error(ErrorCode::invalid_use, "origin, extent and shape of {}, {} and {} for {}", specification.origin.size(),
+                specification.extent.size(), amount(specification.shape.size(), "entry", "entries"),
+                amount(dims, "dim"));
   HaloExchangeSpec out{.specification = specification, .pack_clockwise_rotation = pack_clockwise_rotation};
   for (int d = 0; d < dims; ++d) {
     const Index origin = specification.origin[d];
@@ -54,8 +55,9 @@ HaloExchangeSpec exchange_at(const QuantityHaloSpec& specification, BoundaryDire
       sent = send_interval(domain, n_points, side, staggered ? Points::interfaces : Points::cells);
       received = receive_interval(domain, n_points, side);
       if (received.lower < 0 || received.upper > specification.shape[d])
-        throw_error(ErrorCode::invalid_use, "{} halo points of dim {} reach [{}, {}) of an array of {}", n_points,
-                    specification.dims[std::size_t(d)], received.lower, received.upper, specification.shape[d]);
+        throw_error(ErrorCode::invalid_use, "{} of dim {} reach [{}, {}) of an array of {}",
+                    amount(n_points, "halo point"), specification.dims[std::size_t(d)], received.lower, received.upper,
+                    specification.shape[d]);
     }
     for (const auto& [box, slice] : {std::pair{&out.pack_slices, sent}, std::pair{&out.unpack_slices, received}}) {
       box->lower.push_back(slice.lower);

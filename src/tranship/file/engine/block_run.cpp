@@ -13,6 +13,7 @@
 
 #include <sched.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/box_reader.hpp>
 #include <tranship/file/engine/slab.hpp>
@@ -231,7 +232,7 @@ class Team {
       }
     } catch (const std::bad_alloc&) {
       stop(std::make_exception_ptr(
-          make_error(ErrorCode::no_memory, "no memory for blocks within {} bytes", options_.memory_bytes)));
+          make_error(ErrorCode::no_memory, "no memory for blocks within {}", amount(options_.memory_bytes, "byte"))));
     } catch (...) {
       stop(std::current_exception());
     }

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
@@ -211,8 +212,9 @@ class Work {
     if (totals.bytes_journaled == 0) return error;
     target_.keep();
     return make_error(ErrorCode::io,
-                      "{}; {} bytes that were moved for '{}' are kept in '{}': the same command goes on with them",
-                      error.message(), totals.bytes_journaled, target_.staging().target(), target_.staging().folder());
+                      "{}; {} that were moved for '{}' are kept in '{}': the same command goes on with them",
+                      error.message(), amount(totals.bytes_journaled, "byte"), target_.staging().target(),
+                      target_.staging().folder());
   }
 
   const ReshardRunOptions& options_;
@@ -242,10 +244,11 @@ ReshardRunOptions settled(ReshardRunOptions options) {
     options.memory_bytes = default_memory_bytes(available);
   } else {
     if (options.memory_bytes < reshard_memory_min)
-      throw_error(ErrorCode::invalid_use, "{} bytes of memory: at least {} are needed", options.memory_bytes,
+      throw_error(ErrorCode::invalid_use, "{} of memory: at least {} are needed", amount(options.memory_bytes, "byte"),
                   reshard_memory_min);
     if (options.memory_bytes > available)
-      throw_error(ErrorCode::invalid_use, "{} bytes of memory: {} are available here", options.memory_bytes, available);
+      throw_error(ErrorCode::invalid_use, "{} of memory: {} are available here", amount(options.memory_bytes, "byte"),
+                  available);
   }
   options.threads = threads_within(options.memory_bytes, options.threads > 0 ? options.threads : default_threads());
   return options;

@@ -57,7 +57,8 @@ void read_parts(const Json& parts, Manifest& out) {
     const std::optional<Index> ordinal =
         rank >= 0 && rank < grid.world_size_min() ? grid.ordinal_of(static_cast<Rank>(rank)) : std::nullopt;
     if (!ordinal)
-      throw_error(ErrorCode::bad_file, "{}: rank {} holds none of the {} parts", part.path("rank"), rank, grid.size());
+      throw_error(ErrorCode::bad_file, "{}: rank {} holds none of the {}", part.path("rank"), rank,
+                  amount(grid.size(), "part"));
     if (!files[*ordinal].empty())
       throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", part.path("rank"), rank);
     check_stored_name(file, part.path("file"));
@@ -99,8 +100,8 @@ void check_stored_name(const std::string& name, std::string_view where) {
   if (name.empty() || name.size() > length_max || !plain || name.find("..") != std::string::npos ||
       name == manifest_name)
     throw_error(ErrorCode::bad_file,
-                "{}: not the name of a part: 1 to {} printable characters, no '/' and no '..', found {} characters",
-                where, length_max, name.size());
+                "{}: not the name of a part: 1 to {} printable characters, no '/' and no '..', found {}", where,
+                length_max, amount(name.size(), "character"));
 }
 
 std::uint32_t checksum_of_digits(const std::string& digits, std::string_view where) {
@@ -178,7 +179,7 @@ Result<void> parse_manifest_text(std::string_view text, const char* version_key,
                                  FunctionRef<void(JsonObject&)> read) {
   Result<void> done = attempt([&] {
     if (static_cast<Index>(text.size()) > manifest_bytes_max)
-      throw_error(ErrorCode::unsupported, "a manifest of {} bytes: at most {} are read", text.size(),
+      throw_error(ErrorCode::unsupported, "a manifest of {}: at most {} are read", amount(text.size(), "byte"),
                   manifest_bytes_max);
     const Json json = parse_json(text);
     JsonObject object(json, "");

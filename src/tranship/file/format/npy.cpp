@@ -106,7 +106,7 @@ class LiteralReader {
   NpyElement record(int depth = 0) {
     constexpr int depth_max = 32;
     if (depth > depth_max)
-      throw_error(ErrorCode::unsupported, "a record within {} others: at most {} are read", depth, depth_max);
+      throw_error(ErrorCode::unsupported, "a record within {}: at most {} are read", amount(depth, "other"), depth_max);
     const std::size_t begin = at_;
     Index bytes = 0;
     bool native = false, foreign = false;
@@ -345,11 +345,13 @@ HeaderReader find_dictionary(std::string_view head, Index file_size_bytes) {
   constexpr std::size_t version_end = magic.size() + 2;
   const auto need = [&](Index bytes) {
     if (file_size_bytes < bytes)
-      throw_error(ErrorCode::bad_file, "truncated: the header needs {} bytes, the file has {}", bytes, file_size_bytes);
+      throw_error(ErrorCode::bad_file, "truncated: the header needs {}, the file has {}", amount(bytes, "byte"),
+                  file_size_bytes);
     if (bytes > npy_header_bytes_max)
-      throw_error(ErrorCode::unsupported, "a header of {} bytes: at most {} are read", bytes, npy_header_bytes_max);
+      throw_error(ErrorCode::unsupported, "a header of {}: at most {} are read", amount(bytes, "byte"),
+                  npy_header_bytes_max);
     if (static_cast<Index>(head.size()) < bytes)
-      throw_error(ErrorCode::invalid_use, "the header needs {} bytes, {} were given", bytes, head.size());
+      throw_error(ErrorCode::invalid_use, "the header needs {}, {} were given", amount(bytes, "byte"), head.size());
   };
   need(version_end);
   const int major = static_cast<unsigned char>(head[magic.size()]);
@@ -371,8 +373,8 @@ Index checked_file_bytes(const NpyHeader& header) {
   for (const Index extent : header.extents) fits &= !__builtin_mul_overflow(dense, std::max<Index>(extent, 1), &dense);
   fits &= !__builtin_add_overflow(dense, header.header_bytes, &dense);
   if (!fits)
-    throw_error(ErrorCode::overflow, "the file's length does not fit in 63 bits: extents [{}] of {} bytes each",
-                to_string(header.extents), header.count * size_bytes(header.type));
+    throw_error(ErrorCode::overflow, "the file's length does not fit in 63 bits: extents [{}] of {} each",
+                to_string(header.extents), amount(header.count * size_bytes(header.type), "byte"));
   return header.header_bytes + header.data_bytes();
 }
 
@@ -412,10 +414,10 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, Index file_s
     NpyHeader out = find_dictionary(bytes, file_size_bytes).read();
     const Index needed = checked_file_bytes(out);
     if (file_size_bytes < needed)
-      throw_error(ErrorCode::bad_file, "truncated: needs {} bytes, has {}", needed, file_size_bytes);
+      throw_error(ErrorCode::bad_file, "truncated: needs {}, has {}", amount(needed, "byte"), file_size_bytes);
     if (file_size_bytes > needed)
-      throw_error(ErrorCode::bad_file, "has {} trailing bytes: needs {} bytes, has {}", file_size_bytes - needed,
-                  needed, file_size_bytes);
+      throw_error(ErrorCode::bad_file, "has {}: needs {}, has {}", amount(file_size_bytes - needed, "trailing byte"),
+                  amount(needed, "byte"), file_size_bytes);
     return out;
   });
 }

@@ -1,5 +1,6 @@
 #include "tranship/file/format/raw.hpp"
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -11,7 +12,7 @@ Result<OpenArray> open_raw(const ArraySource& source) {
       throw_error(ErrorCode::invalid_use, "'{}' is bare elements: a layout must say what they are", path);
     const ArraySpec& layout = *source.layout;
     const RawForm form = source.raw.value_or(RawForm{});
-    if (form.skip_bytes < 0) throw_error(ErrorCode::invalid_use, "cannot skip {} bytes", form.skip_bytes);
+    if (form.skip_bytes < 0) throw_error(ErrorCode::invalid_use, "cannot skip {}", amount(form.skip_bytes, "byte"));
     const Grid& grid = layout.distribution.grid();
     if (grid.size() != 1)
       throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
@@ -26,9 +27,9 @@ Result<OpenArray> open_raw(const ArraySource& source) {
     const Index file = out.files->add(path).value(), size = out.files->size_bytes(file);
     const Index needed = checked_add(form.skip_bytes, out.part_bytes(0));
     if (size != needed)
-      throw_error(ErrorCode::mismatch, "'{}' has {} bytes; {} elements {} of [{}]{} need {}", path, size,
-                  checked_product(extents), name_of(layout.type), to_string(extents),
-                  form.skip_bytes > 0 ? fmt::format(" after {} bytes", form.skip_bytes) : "", needed);
+      throw_error(ErrorCode::mismatch, "'{}' has {}; {} {} of [{}]{} need {}", path, amount(size, "byte"),
+                  amount(checked_product(extents), "element"), name_of(layout.type), to_string(extents),
+                  form.skip_bytes > 0 ? fmt::format(" after {}", amount(form.skip_bytes, "byte")) : "", needed);
     return OpenArray{std::move(out)};
   });
 }

@@ -71,8 +71,8 @@ TensorForm form_of(std::string_view dtype, std::span<const Index> shape) {
   }
   if (cells > 0) cells = dense / bits;
   if (cells * bits % 8 != 0)
-    throw_error(ErrorCode::bad_file, "{} of {} of {} bits each: the last of {} bytes is not full",
-                amount(cells, "element"), dtype, bits, ceil_divide(cells * bits, 8));
+    throw_error(ErrorCode::bad_file, "{} of {} of {} each: the last of {} is not full", amount(cells, "element"), dtype,
+                amount(bits, "bit"), amount(ceil_divide(cells * bits, 8), "byte"));
   TensorForm out{.size_bytes = cells * bits / 8, .opaque = !type || shape.size() > dims_max};
   out.type = type && !out.opaque ? *type : ElementType::u8;
   if (out.opaque)
@@ -240,8 +240,8 @@ class HeaderEvents final : public JsonEvents {
     if (form.value().opaque) out.opaque_shape = shape_;
     out.offset_bytes = offsets_[0];
     if (offsets_[1] < offsets_[0] || offsets_[1] - offsets_[0] != out.size_bytes)
-      throw_error(ErrorCode::bad_file, "{}: data_offsets [{}] do not hold {} elements [{}] of {} bytes", named(out),
-                  to_string(offsets_), out.dtype, join_text(shape_, ", "), out.size_bytes);
+      throw_error(ErrorCode::bad_file, "{}: data_offsets [{}] do not hold {} elements [{}] of {}", named(out),
+                  to_string(offsets_), out.dtype, join_text(shape_, ", "), amount(out.size_bytes, "byte"));
   }
 
   SafetensorsHeader header_;
@@ -273,20 +273,21 @@ Index check_offsets(const SafetensorsHeader& header) {
 SafetensorsHeader read(std::span<const std::byte> head, Index file_size_bytes) {
   const Index given = static_cast<Index>(head.size());
   if (file_size_bytes < length_bytes)
-    throw_error(ErrorCode::bad_file, "truncated: a safetensors file needs {} bytes, the file has {}", length_bytes,
-                file_size_bytes);
+    throw_error(ErrorCode::bad_file, "truncated: a safetensors file needs {}, the file has {}",
+                amount(length_bytes, "byte"), file_size_bytes);
   const auto need = [&](Index bytes) {
-    if (given < bytes) throw_error(ErrorCode::invalid_use, "the header needs {} bytes, {} were given", bytes, given);
+    if (given < bytes)
+      throw_error(ErrorCode::invalid_use, "the header needs {}, {} were given", amount(bytes, "byte"), given);
   };
   need(length_bytes);
   std::uint64_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(head[i]);
   if (length > static_cast<std::uint64_t>(safetensors_header_bytes_max))
-    throw_error(ErrorCode::bad_file, "not a safetensors file: it says that its header has {} bytes, at most {} are",
-                length, safetensors_header_bytes_max);
+    throw_error(ErrorCode::bad_file, "not a safetensors file: it says that its header has {}, at most {} are",
+                amount(length, "byte"), safetensors_header_bytes_max);
   const Index header_bytes = length_bytes + static_cast<Index>(length);
   if (file_size_bytes < header_bytes)
-    throw_error(ErrorCode::bad_file, "truncated: the header needs {} bytes, the file has {}", header_bytes,
+    throw_error(ErrorCode::bad_file, "truncated: the header needs {}, the file has {}", amount(header_bytes, "byte"),
                 file_size_bytes);
   need(header_bytes);
   const std::string_view text(reinterpret_cast<const char*>(head.data()) + length_bytes,
@@ -300,8 +301,8 @@ SafetensorsHeader read(std::span<const std::byte> head, Index file_size_bytes) {
   out.header_bytes = header_bytes;
   const Index data_bytes = check_offsets(out);
   if (data_bytes != file_size_bytes - header_bytes)
-    throw_error(ErrorCode::bad_file, "the tensors have {} bytes, the file has {} after its header", data_bytes,
-                file_size_bytes - header_bytes);
+    throw_error(ErrorCode::bad_file, "the tensors have {}, the file has {} after its header",
+                amount(data_bytes, "byte"), file_size_bytes - header_bytes);
   return out;
 }
 
@@ -333,8 +334,8 @@ void check(const SafetensorsHeader& header) {
       throw_error(ErrorCode::bad_file, "{}: dtype '{}' does not spell elements {}", named(tensor), tensor.dtype,
                   name_of(tensor.type));
     if (tensor.size_bytes != form.size_bytes || !(tensor.extents == form.extents))
-      throw_error(ErrorCode::bad_file, "{}: {} bytes, its extents [{}] have {}", named(tensor), tensor.size_bytes,
-                  to_string(tensor.extents), form.size_bytes);
+      throw_error(ErrorCode::bad_file, "{}: {}, its extents [{}] have {}", named(tensor),
+                  amount(tensor.size_bytes, "byte"), to_string(tensor.extents), form.size_bytes);
     names.push_back(tensor.name);
   }
   refuse_equal(std::move(names), "tensor");
@@ -397,7 +398,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   }
   const std::string text = text_of(header);
   if (static_cast<Index>(text.size()) > safetensors_header_bytes_max)
-    throw_error(ErrorCode::unsupported, "a safetensors header of {} bytes: the format allows {}", text.size(),
+    throw_error(ErrorCode::unsupported, "a safetensors header of {}: the format allows {}", amount(text.size(), "byte"),
                 safetensors_header_bytes_max);
   std::string out;
   for (int i = 0; i < length_bytes; ++i) out += static_cast<char>(text.size() >> 8 * i & 0xff);

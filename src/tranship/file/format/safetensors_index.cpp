@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/json_events.hpp>
 
@@ -145,7 +146,7 @@ class IndexEvents final : public JsonEvents {
 
 SafetensorsIndex read(std::string_view text) {
   if (static_cast<Index>(text.size()) > safetensors_index_bytes_max)
-    throw_error(ErrorCode::unsupported, "an index of {} bytes: at most {} are read", text.size(),
+    throw_error(ErrorCode::unsupported, "an index of {}: at most {} are read", amount(text.size(), "byte"),
                 safetensors_index_bytes_max);
   IndexEvents events;
   read_json(text, events);

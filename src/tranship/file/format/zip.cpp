@@ -41,7 +41,7 @@ class Bytes {
 
   Bytes part(Index offset, Index count, std::string_view what) const {
     if (offset < 0 || count < 0 || offset > size() || count > size() - offset)
-      throw_error(ErrorCode::bad_file, "{} needs {} bytes at offset {}, there are {}", what, count,
+      throw_error(ErrorCode::bad_file, "{} needs {} at offset {}, there are {}", what, amount(count, "byte"),
                   checked_add(offset_, offset), std::max<Index>(0, size() - std::max<Index>(0, offset)));
     return {bytes_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count)), offset_ + offset};
   }
@@ -67,7 +67,7 @@ class Bytes {
 
 Index index_of(std::uint64_t value, std::string_view what) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))
-    throw_error(ErrorCode::bad_file, "{} of {} bytes does not fit in 63 bits", what, value);
+    throw_error(ErrorCode::bad_file, "{} of {} does not fit in 63 bits", what, amount(value, "byte"));
   return static_cast<Index>(value);
 }
 
@@ -83,8 +83,8 @@ Index find_end(const Bytes& archive) {
   const Index first = std::max<Index>(0, archive.size() - end_bytes - zip_max16);
   for (Index at = archive.size() - end_bytes; at >= first; --at)
     if (archive.u32(at) == end_signature && at + end_bytes + archive.u16(at + 20) == archive.size()) return at;
-  throw_error(ErrorCode::bad_file, "not a zip archive, or cut: {} bytes without the record that ends one",
-              archive.size());
+  throw_error(ErrorCode::bad_file, "not a zip archive, or cut: {} without the record that ends one",
+              amount(archive.size(), "byte"));
 }
 
 void refuse_disks(std::uint32_t disk, std::uint32_t directory_disk) {
@@ -101,8 +101,8 @@ void refuse_missing_members(std::uint64_t here, std::uint64_t all) {
 
 void check_end(const Directory& directory, Index end) {
   if (directory.offset > end || directory.bytes != end - directory.offset)
-    throw_error(ErrorCode::bad_file, "the directory of {} bytes at offset {} does not end at {}, where its end is",
-                directory.bytes, directory.offset, end);
+    throw_error(ErrorCode::bad_file, "the directory of {} at offset {} does not end at {}, where its end is",
+                amount(directory.bytes, "byte"), directory.offset, end);
 }
 
 /// The zip64 record, which says what the 32-bit one cannot; `limit` is where the locator begins.
@@ -115,8 +115,8 @@ Directory read_end64(const Bytes& archive, Index limit) {
     throw_error(ErrorCode::bad_file, "no zip64 end record at offset {}, where the locator says", at);
   const Index record_bytes = checked_add(index_of(record.u64(4), "the zip64 end record"), 12);
   if (record_bytes < end64_bytes || record_bytes != limit - at)
-    throw_error(ErrorCode::bad_file, "the zip64 end record of {} bytes at offset {} does not reach its locator at {}",
-                record_bytes, at, limit);
+    throw_error(ErrorCode::bad_file, "the zip64 end record of {} at offset {} does not reach its locator at {}",
+                amount(record_bytes, "byte"), at, limit);
   refuse_disks(record.u32(16), record.u32(20));
   refuse_missing_members(record.u64(24), record.u64(32));
   const Directory out{.offset = index_of(record.u64(48), "an offset"),
@@ -162,8 +162,8 @@ void widen(const Bytes& extra, std::string_view name, std::span<std::uint64_t* c
     const Bytes field = extra.part(at + 4, extra.u16(at + 2), "an extra field");
     if (extra.u16(at) == zip_extra64_id) {
       if (field.size() < static_cast<Index>(values.size()) * 8)
-        throw_error(ErrorCode::bad_file, "member '{}': its zip64 field has {} bytes, {} are needed",
-                    printable(name, name_chars_max), field.size(), values.size() * 8);
+        throw_error(ErrorCode::bad_file, "member '{}': its zip64 field has {}, {} are needed",
+                    printable(name, name_chars_max), amount(field.size(), "byte"), values.size() * 8);
       for (std::size_t i = 0; i < values.size(); ++i) *values[i] = field.u64(static_cast<Index>(i) * 8);
       return;
     }
@@ -177,8 +177,8 @@ void check_sizes(const ZipMember& member) {
   const bool lies = (member.method == ZipMethod::stored && member.cipher == ZipCipher::none && size != packed) ||
                     (member.method == ZipMethod::deflated && size / inflation_max > packed + inflation_slack_bytes);
   if (lies)
-    throw_error(ErrorCode::bad_file, "member '{}': {} bytes cannot come from {} {} ones",
-                printable(member.name, name_chars_max), size, packed,
+    throw_error(ErrorCode::bad_file, "member '{}': {} cannot come from {} {} ones",
+                printable(member.name, name_chars_max), amount(size, "byte"), packed,
                 member.method == ZipMethod::stored ? "stored" : "deflated");
 }
 
@@ -265,12 +265,12 @@ std::vector<ZipMember> read_directory(std::span<const std::byte> bytes) {
                 zip_members_max);
   const Bytes directory = archive.part(found.offset, found.bytes, "the directory");
   if (found.members > found.bytes / entry_bytes)
-    throw_error(ErrorCode::bad_file, "a directory of {} bytes cannot list {}", found.bytes,
+    throw_error(ErrorCode::bad_file, "a directory of {} cannot list {}", amount(found.bytes, "byte"),
                 amount(found.members, "member"));
   std::vector<Entry> entries;
   for (Index at = 0; at < found.bytes;) {
     if (static_cast<Index>(entries.size()) == found.members)
-      throw_error(ErrorCode::bad_file, "the directory goes on for {} bytes after its {}", found.bytes - at,
+      throw_error(ErrorCode::bad_file, "the directory goes on for {} after its {}", amount(found.bytes - at, "byte"),
                   amount(found.members, "member"));
     entries.push_back(read_entry(directory, at));
     locate_data(archive, found.offset, entries.back());
@@ -295,8 +295,9 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, cons
   const Index size = static_cast<Index>(archive.size());
   if (member.data_offset_bytes < 0 || member.data_bytes < 0 || member.data_offset_bytes > size ||
       member.data_bytes > size - member.data_offset_bytes)
-    throw_error(ErrorCode::invalid_use, "member '{}' has {} bytes at offset {} of another archive, this one has {}",
-                printable(member.name, name_chars_max), member.data_bytes, member.data_offset_bytes, size);
+    throw_error(ErrorCode::invalid_use, "member '{}' has {} at offset {} of another archive, this one has {}",
+                printable(member.name, name_chars_max), amount(member.data_bytes, "byte"), member.data_offset_bytes,
+                size);
   return archive.subspan(static_cast<std::size_t>(member.data_offset_bytes),
                          static_cast<std::size_t>(member.data_bytes));
 }
@@ -323,8 +324,8 @@ class CheckedSink {
 
  private:
   [[noreturn]] void refuse_length(std::string_view found) const {
-    throw_error(ErrorCode::bad_file, "member '{}': the directory says {} bytes, its data gives {}",
-                printable(member_.name, name_chars_max), member_.size_bytes, found);
+    throw_error(ErrorCode::bad_file, "member '{}': the directory says {}, its data gives {}",
+                printable(member_.name, name_chars_max), amount(member_.size_bytes, "byte"), found);
   }
 
   const ZipMember& member_;
@@ -375,8 +376,8 @@ void inflate_to(std::span<const std::byte> packed, const ZipMember& member, Chec
                   state == Z_BUF_ERROR ? "its deflated data is cut" : "its data is not deflated");
   }
   if (const std::size_t rest = stream.avail_in + packed.size(); rest > 0)
-    throw_error(ErrorCode::bad_file, "member '{}': {} bytes after the end of its deflated data",
-                printable(member.name, name_chars_max), rest);
+    throw_error(ErrorCode::bad_file, "member '{}': {} after the end of its deflated data",
+                printable(member.name, name_chars_max), amount(rest, "byte"));
 }
 
 }  // namespace

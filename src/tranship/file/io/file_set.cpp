@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
@@ -60,8 +61,9 @@ FileState state_of(const struct stat& status) {
 void check_same(const std::string& path, const FileState& before, FileState now) {
   now.changed_ns = before.changed_ns;
   if (!(now == before))
-    throw_error(ErrorCode::bad_file, "'{}' changed while it was read: it had {} bytes, and has {}{}", path,
-                before.size_bytes, now.size_bytes, now.size_bytes == before.size_bytes ? ", written meanwhile" : "");
+    throw_error(ErrorCode::bad_file, "'{}' changed while it was read: it had {}, and has {}{}", path,
+                amount(before.size_bytes, "byte"), now.size_bytes,
+                now.size_bytes == before.size_bytes ? ", written meanwhile" : "");
 }
 
 }  // namespace

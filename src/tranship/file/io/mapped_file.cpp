@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/io/posix.hpp>
 
@@ -79,7 +80,8 @@ Result<MappedFile> MappedFile::open(const std::string& path, FileAccess access) 
 
 Result<MappedFile> MappedFile::create(const std::string& path, Index size_bytes) {
   if (size_bytes < 0)
-    return make_error(ErrorCode::invalid_use, "a file of {} bytes at '{}': a length is at least 0", size_bytes, path);
+    return make_error(ErrorCode::invalid_use, "a file of {} at '{}': a length is at least 0",
+                      amount(size_bytes, "byte"), path);
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.number() < 0) return io_error("create", path, errno);
   const auto size = static_cast<std::size_t>(size_bytes);

@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/file/io/posix.hpp>
@@ -73,7 +74,7 @@ void install_handler() {
 int free_slot() {
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (!slots[i].is_taken.exchange(true)) return static_cast<int>(i);
-  throw_error(ErrorCode::no_memory, "more than {} windows of files are mapped at once", slots.size());
+  throw_error(ErrorCode::no_memory, "more than {} of files are mapped at once", amount(slots.size(), "window"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship::posix {
@@ -36,7 +37,7 @@ std::string read_text(const std::string& path, Index bytes_max) {
     throw_error(ErrorCode::bad_file, "'{}' is {}, not a regular file", path,
                 S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket");
   if (status.st_size > bytes_max)
-    throw_error(ErrorCode::unsupported, "'{}' has {} bytes: at most {} are read", path, Index(status.st_size),
+    throw_error(ErrorCode::unsupported, "'{}' has {}: at most {} are read", path, amount(Index(status.st_size), "byte"),
                 bytes_max);
   std::string out(static_cast<std::size_t>(status.st_size), '\0');
   read_at(file.number(), path, 0, std::as_writable_bytes(std::span(out)));
@@ -95,15 +96,15 @@ void reserve(int descriptor, const std::string& path, Index size_bytes, const st
   struct rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       static_cast<std::uint64_t>(size_bytes) > limit.rlim_cur)
-    throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': this process may write files of {} bytes at most",
-                size_bytes, path, limit.rlim_cur);
+    throw_error(ErrorCode::io, "cannot reserve {} for '{}': this process may write files of {} at most",
+                amount(size_bytes, "byte"), path, amount(limit.rlim_cur, "byte"));
   const int failure = try_reserve(descriptor, size_bytes);
   if (failure == 0) return;
   std::string reason = std::generic_category().message(failure);
   if (struct statvfs room; failure == ENOSPC && ::fstatvfs(descriptor, &room) == 0)
-    reason += fmt::format(" ({} bytes are free)", std::uint64_t(room.f_bavail) * room.f_frsize);
+    reason += fmt::format(" ({} free)", amount(std::uint64_t(room.f_bavail) * room.f_frsize, "byte"));
   if (failure == ENOSPC || failure == EDQUOT) reason += room_note;
-  throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes, path, reason);
+  throw_error(ErrorCode::io, "cannot reserve {} for '{}': {}", amount(size_bytes, "byte"), path, reason);
 }
 
 Result<void> sync_path(const std::string& path) {

@@ -35,7 +35,7 @@ class LayoutRules::Reader {
   LayoutRules read() {
     if (text_.size() > layout_text_bytes_max)
       fail_at(layout_text_bytes_max, ErrorCode::bad_text,
-              fmt::format("rules of {} bytes; at most {} are read", text_.size(), layout_text_bytes_max));
+              fmt::format("rules of {}; at most {} are read", amount(text_.size(), "byte"), layout_text_bytes_max));
     for (std::size_t begin = 0; begin <= text_.size();) {
       const std::size_t end = end_of_rule(begin);
       rule(begin, end);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/manifest.hpp>
 
@@ -54,7 +55,7 @@ void NewParts::begin() {
   for (const NewFile& file : what_.files) needed_bytes += file.size_bytes;
   for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
     make_file(path_of(i), what_.files[i].size_bytes,
-              fmt::format("; {} of the {} bytes of all parts were reserved", reserved_bytes, needed_bytes));
+              fmt::format("; {} of the {} of all parts were reserved", reserved_bytes, amount(needed_bytes, "byte")));
     files->add(path_of(i)).value();
     reserved_bytes += what_.files[i].size_bytes;
   }

@@ -13,6 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/base/sync.hpp>
@@ -194,7 +195,7 @@ Guard::Guard(void* room, std::size_t size_bytes, int element_bytes, const std::s
       record_(take_record()) {
   record_.lock();
   record_.buffer.set("tranship: buffer '{:.200}' on {}", buffer, to_string(device));
-  record_.size.set(", of {} bytes\n", size_bytes);
+  record_.size.set(", of {}\n", amount(size_bytes, "byte"));
   record_.unlock();
   record_.element_bytes.store(element_bytes, std::memory_order_relaxed);
   const auto begin = reinterpret_cast<std::uintptr_t>(data_);

@@ -262,9 +262,10 @@ void Devices::State::refuse(Device device) const {
   std::vector<std::string> names;
   const std::size_t count = processors.size();
   for (std::size_t i = 0; i < count; ++i) names.push_back(to_string(processors[i].device));
-  throw_error(ErrorCode::invalid_use, "there is no {}; {} {}", to_string(device),
-              names.size() == 1 ? std::string("the only device is") : fmt::format("the {} devices are", names.size()),
-              join_text(names, ", "));
+  throw_error(
+      ErrorCode::invalid_use, "there is no {}; {} {}", to_string(device),
+      names.size() == 1 ? std::string("the only device is") : fmt::format("the {} are", amount(names.size(), "device")),
+      join_text(names, ", "));
 }
 
 Stream& Devices::State::add_stream(Processor& processor) {

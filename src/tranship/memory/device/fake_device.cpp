@@ -681,16 +681,16 @@ class FakeDriver final : public Driver {
 };
 
 void check_options(const FakeDevices& fake) {
-  if (fake.count < 0) throw_error(ErrorCode::invalid_use, "{} fake devices; at least 0", fake.count);
+  if (fake.count < 0) throw_error(ErrorCode::invalid_use, "{}; at least 0", amount(fake.count, "fake device"));
   if (fake.capacity_bytes < 0 || fake.delay_ns < 0)
-    throw_error(ErrorCode::invalid_use, "fake devices of {} bytes with a delay of {} ns; both at least 0",
-                fake.capacity_bytes, fake.delay_ns);
+    throw_error(ErrorCode::invalid_use, "fake devices of {} with a delay of {} ns; both at least 0",
+                amount(fake.capacity_bytes, "byte"), fake.delay_ns);
   if (fake.lost_after.size() > std::size_t(fake.count))
-    throw_error(ErrorCode::invalid_use, "losses of {} fake devices, of which there are {}", fake.lost_after.size(),
-                fake.count);
+    throw_error(ErrorCode::invalid_use, "losses of {}, of which there are {}",
+                amount(fake.lost_after.size(), "fake device"), fake.count);
   if (fake.memory_of.size() > std::size_t(fake.count))
-    throw_error(ErrorCode::invalid_use, "memories of {} fake devices, of which there are {}", fake.memory_of.size(),
-                fake.count);
+    throw_error(ErrorCode::invalid_use, "memories of {}, of which there are {}",
+                amount(fake.memory_of.size(), "fake device"), fake.count);
   for (int i = 0; i < int(fake.memory_of.size()); ++i)
     if (const int memory = fake.memory_of[std::size_t(i)]; memory < -1 || memory >= i)
       throw_error(ErrorCode::invalid_use, "fake:{} has the memory of device {}; it must be an earlier one, or -1", i,

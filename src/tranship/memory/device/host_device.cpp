@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/strided_copy.hpp>
@@ -55,7 +56,8 @@ void free_on_host(void* memory) noexcept {
 
 void check_width(int width) {
   if (!can_move(ElementMap::copy, Arithmetic::none, width))
-    throw_error(ErrorCode::invalid_use, "elements of {} bytes; a stream moves those of 1, 2, 4, 8 and 16", width);
+    throw_error(ErrorCode::invalid_use, "elements of {}; a stream moves those of 1, 2, 4, 8 and 16",
+                amount(width, "byte"));
 }
 
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {

@@ -39,7 +39,7 @@ constexpr std::size_t bytes_of_class(int number) {
 int class_of(std::size_t size_bytes) {
   if (size_bytes <= bytes_of_class(0)) return 0;
   if (size_bytes > bytes_of_class(class_count - 1))
-    throw_error(ErrorCode::overflow, "a block of {} bytes; the largest has {}", size_bytes,
+    throw_error(ErrorCode::overflow, "a block of {}; the largest has {}", amount(size_bytes, "byte"),
                 bytes_of_class(class_count - 1));
   // The last byte lies in the power of two [2^bits, 2^(bits+1)), in one of its quarters.
   const std::size_t last = size_bytes - 1;
@@ -282,10 +282,9 @@ void Pool::State::keep(Block& block) {
 void Pool::State::fail(int size_class, std::size_t size_bytes) const {
   const std::int64_t limit_bytes = std::min(options.limit_bytes, driver.capacity_bytes());
   const std::string limit = limit_bytes == INT64_MAX ? "none" : amount(limit_bytes, "byte");
-  throw_error(ErrorCode::no_memory,
-              "no room on {} for {} (a block of {}): {} bytes are in use, {} are kept, the limit is {}",
+  throw_error(ErrorCode::no_memory, "no room on {} for {} (a block of {}): {} in use, {} kept, the limit is {}",
               to_string(driver.device()), amount(Index(size_bytes), "byte"), bytes_of_class(size_class),
-              counts.in_use_bytes, counts.kept_bytes, limit);
+              amount(counts.in_use_bytes, "byte"), counts.kept_bytes, limit);
 }
 
 Pool::Pool(Driver& driver, PoolOptions options) : state_(std::make_unique<State>(driver, options)) {

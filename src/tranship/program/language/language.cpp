@@ -258,11 +258,11 @@ CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Op
     throw_error(ErrorCode::invalid_use, "{} per block; 1 or more are possible",
                 amount(options.threads_per_block, "thread"));
   if (options.buffer_alignment < 1)
-    throw_error(ErrorCode::invalid_use, "buffers aligned to {} bytes; 1 or more are possible",
-                options.buffer_alignment);
+    throw_error(ErrorCode::invalid_use, "buffers aligned to {}; 1 or more are possible",
+                amount(options.buffer_alignment, "byte"));
   if (options.message_bytes_min > options.message_bytes_max)
-    throw_error(ErrorCode::invalid_use, "messages of at least {} and at most {} bytes", options.message_bytes_min,
-                options.message_bytes_max);
+    throw_error(ErrorCode::invalid_use, "messages of at least {} and at most {}", options.message_bytes_min,
+                amount(options.message_bytes_max, "byte"));
   const std::size_t ranks = collective.input_chunks.size();
   if (ranks != collective.output_chunks.size())
     throw_error(ErrorCode::invalid_use, "a collective of {} and {}", amount(ranks, "input"),
@@ -473,7 +473,8 @@ SwitchChannel::SwitchChannel(CollectiveProgram& program, std::vector<tranship::R
 std::int32_t SwitchChannel::id_at(tranship::Rank rank) const {
   const auto at = std::find(ranks_.begin(), ranks_.end(), rank);
   if (at == ranks_.end())
-    throw_error(ErrorCode::invalid_use, "rank {} is none of the {} ranks of the switch channel", rank, ranks_.size());
+    throw_error(ErrorCode::invalid_use, "rank {} is none of the {} of the switch channel", rank,
+                amount(ranks_.size(), "rank"));
   return ids_[static_cast<std::size_t>(at - ranks_.begin())];
 }
 
@@ -545,8 +546,8 @@ void Semaphore::release(int block, DataSync data_sync, CallSite where) {
 LoopIterationContext::LoopIterationContext(CollectiveProgram& program, LoopShape shape) : draft_(program.draft_.get()) {
   if (draft_->in_loop) throw_error(ErrorCode::invalid_use, "a loop within a loop: loops do not nest");
   if (shape.unit_bytes < 1 || shape.chunks < 1)
-    throw_error(ErrorCode::invalid_use, "a loop over units of {} bytes of {}; both are 1 or more", shape.unit_bytes,
-                amount(shape.chunks, "chunk"));
+    throw_error(ErrorCode::invalid_use, "a loop over units of {} of {}; both are 1 or more",
+                amount(shape.unit_bytes, "byte"), amount(shape.chunks, "chunk"));
   draft_->in_loop = true;
   draft_->loop_shape = shape;
 }

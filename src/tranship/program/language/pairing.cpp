@@ -1,6 +1,7 @@
 #include <map>
 #include <tuple>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/language/draft.hpp>
 
@@ -41,9 +42,8 @@ void check_pairing(const ProgramDraft& program) {
   for (const auto& [connection, of_it] : counts) {
     if (of_it.signals == of_it.waits) continue;
     const auto& [kind, from, to] = connection;
-    throw_error(ErrorCode::invalid_use,
-                "rank {} signals rank {} {} times on {} channels, and rank {} waits for it {} times", from, to,
-                of_it.signals, name_of(kind), to, of_it.waits);
+    throw_error(ErrorCode::invalid_use, "rank {} signals rank {} {} on {} channels, and rank {} waits for it {}", from,
+                to, amount(of_it.signals, "time"), name_of(kind), to, amount(of_it.waits, "time"));
   }
 }
 

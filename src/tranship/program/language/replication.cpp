@@ -42,10 +42,9 @@ void shift(Draft& draft, const Instance& instance, int block) {
   }
   if (instance.policy == ReplicationPolicy::none && !draft.step.operands.empty()) {
     if (!can_be_shared(draft.step.kind) || draft.step.channel == ChannelKind::port)
-      throw_error(
-          ErrorCode::invalid_use,
-          "{} instances without replication share the bytes of each step, and a {} of block {} cannot be shared",
-          instance.count, shape.word, block);
+      throw_error(ErrorCode::invalid_use,
+                  "{} without replication share the bytes of each step, and a {} of block {} cannot be shared",
+                  amount(instance.count, "instance"), shape.word, block);
     const Index shares = std::max(draft.step.shares, 1);
     draft.step.share = static_cast<std::int32_t>(draft.step.share * instance.count + instance.number);
     draft.step.shares = static_cast<std::int32_t>(shares * instance.count);

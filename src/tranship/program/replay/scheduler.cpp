@@ -7,6 +7,7 @@
 #include <queue>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/replay/arrows.hpp>
 #include <tranship/program/replay/channels.hpp>
@@ -349,8 +350,8 @@ class Scheduler {
 
   std::int32_t add(const StepEvent& event) {
     if (Index(out_.events.size()) >= options_.events_max)
-      throw_error(ErrorCode::invalid_use, "a launch of more than {} steps, those of loops counted each time",
-                  options_.events_max);
+      throw_error(ErrorCode::invalid_use, "a launch of more than {}, those of loops counted each time",
+                  amount(options_.events_max, "step"));
     out_.events.push_back(event);
     return static_cast<std::int32_t>(out_.events.size()) - 1;
   }

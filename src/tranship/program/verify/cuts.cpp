@@ -49,8 +49,8 @@ Extremes extremes_of(const Program& program) {
       throw_error(ErrorCode::unsupported, "a proof of loops over {}; {} at most", amount(loop->chunks, "chunk"),
                   chunks_max);
     if (turn_units(*loop) > turn_units_max)
-      throw_error(ErrorCode::unsupported, "a proof of loops in turns of {} bytes; {} at most", loop->unit_bytes,
-                  turn_units_max * cut_unit_bytes);
+      throw_error(ErrorCode::unsupported, "a proof of loops in turns of {}; {} at most",
+                  amount(loop->unit_bytes, "byte"), turn_units_max * cut_unit_bytes);
   };
   for (const RankProgram& rank : program.ranks) {
     for_each_step(rank, look);

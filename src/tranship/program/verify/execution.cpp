@@ -42,11 +42,11 @@ void Execution::spend(Index work) {
   out_.work += work;
   if (stamps_ > options_.accesses_max)
     throw_error(ErrorCode::unsupported,
-                "a proof that notes more than {} accesses at a time; this program of {} and {} takes more",
-                options_.accesses_max, amount(size(), "rank"), amount(count_steps(program_), "step"));
+                "a proof that notes more than {} at a time; this program of {} and {} takes more",
+                amount(options_.accesses_max, "access"), amount(size(), "rank"), amount(count_steps(program_), "step"));
   if (out_.work > options_.work_max)
-    throw_error(ErrorCode::unsupported, "a proof of more than {} comparisons; this program of {} and {} takes more",
-                options_.work_max, amount(size(), "rank"), amount(count_steps(program_), "step"));
+    throw_error(ErrorCode::unsupported, "a proof of more than {}; this program of {} and {} takes more",
+                amount(options_.work_max, "comparison"), amount(size(), "rank"), amount(count_steps(program_), "step"));
 }
 
 // --- Set-up ----------------------------------------------------------------------------------------------------------
@@ -164,10 +164,10 @@ void Execution::check_loops() {
       if (checked_multiply(loop.chunks, turn_units(*first)) == checked_multiply(first->chunks, turn_units(loop)))
         continue;
       found(Finding::Kind::mismatch, block.rank, block.index, static_cast<Index>(i),
-            fmt::format("{} is a loop over {} in turns of {} bytes, and {} one over {} in turns of {}: how many turns "
+            fmt::format("{} is a loop over {} in turns of {}, and {} one over {} in turns of {}: how many turns "
                         "they take differs",
-                        name(block, static_cast<Index>(i)), amount(loop.chunks, "chunk"), loop.unit_bytes, where,
-                        first->chunks, first->unit_bytes));
+                        name(block, static_cast<Index>(i)), amount(loop.chunks, "chunk"),
+                        amount(loop.unit_bytes, "byte"), where, first->chunks, first->unit_bytes));
     }
 }
 
