@@ -252,7 +252,7 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
                  ErrorCode::invalid_use, {": they lie in the "});
     const RegisteredMemory registered = world.register_memory(pages.span());
     require_says(error_of_rank([&] { world.register_memory(pages.span().subspan(page_bytes() / sizeof(Index))); }),
-                 ErrorCode::invalid_use, {"of which some are already"});
+                 ErrorCode::invalid_use, {"of which some are registered already"});
     if (world.size() > 1) {
       const auto few = pages.span().first(page_bytes() / sizeof(Index));
       require_says(error_of_rank([&] { world.register_memory(world.rank() == 0 ? few : pages.span()); }),

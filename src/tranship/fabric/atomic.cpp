@@ -20,9 +20,8 @@ void apply(void* at, const void* operand, const void* expected, void* before) {
 using Apply = void (*)(void*, const void*, const void*, void*);
 template <class Word>
 constexpr Apply functions[] = {
-    apply<AtomicOp::set, Word>,          apply<AtomicOp::fetch, Word>,   apply<AtomicOp::swap, Word>,
-    apply<AtomicOp::compare_swap, Word>, apply<AtomicOp::add, Word>,     apply<AtomicOp::bit_and, Word>,
-    apply<AtomicOp::bit_or, Word>,       apply<AtomicOp::bit_xor, Word>,
+#define TRANSHIP_ATOMIC_OP(op, fetching) apply<AtomicOp::op, Word>,
+#include <tranship/kernels/atomics.def>
 };
 
 }  // namespace

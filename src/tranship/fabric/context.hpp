@@ -314,71 +314,39 @@ class Context : private detail::Transfers {
     return find_some<T>(variables, places, comparison, each_of(variables, values, where), skip, where);
   }
 
-  // Atomics on the first element of `at` at `peer`. Those that return a value fetch: they return what was there before.
+  // Atomics on the first element of `at` at `peer`, as the table says (kernels/atomics.def):
+  //
+  //   T fetch(at, peer)                                  void set(at, value, peer)
+  //   T swap(at, value, peer)                            T compare_swap(at, expected, desired, peer)
+  //   T fetch_inc(at, peer)                              void inc(at, peer)
+  //   T fetch_add(at, value, peer)                       void add(at, value, peer)
+  //   T fetch_bit_and, fetch_bit_or, fetch_bit_xor       void bit_and, bit_or, bit_xor
+  //
+  // Those that return a value fetch: they return what was there before. Each of them has a form with _nbi, which puts
+  // it into its first argument: swap_nbi(before, at, value, peer). Variables are integers of 4 or 8 bytes; fetch, set
+  // and swap take floating-point numbers, too. compare_swap makes `desired` of what was `expected`.
 
-  template <AtomicElement T>
-  T fetch(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
-    return atomic<AtomicOp::fetch>(at, T{}, T{}, peer, where);
+#define TRANSHIP_ATOMIC_fetched(name, op, elements, takes)                                               \
+  template <Atomic##elements T>                                                                          \
+  T name(Symmetric<T> at, TRANSHIP_TAKES_##takes(std::type_identity_t<T>) Rank peer,                     \
+         CallSite where = CallSite::here()) {                                                            \
+    return atomic<AtomicOp::op>(at, TRANSHIP_OPERANDS_##takes(T), peer, where);                          \
+  }                                                                                                      \
+  template <Atomic##elements T>                                                                          \
+  void name##_nbi(T& before, Symmetric<T> at, TRANSHIP_TAKES_##takes(std::type_identity_t<T>) Rank peer, \
+                  CallSite where = CallSite::here()) {                                                   \
+    atomic_nbi<AtomicOp::op>(before, at, TRANSHIP_OPERANDS_##takes(T), peer, where);                     \
   }
-  template <AtomicElement T>
-  void set(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
-    update<AtomicOp::set>(at, value, peer, where);
+#define TRANSHIP_ATOMIC_nothing(name, op, elements, takes)                              \
+  template <Atomic##elements T>                                                         \
+  void name(Symmetric<T> at, TRANSHIP_TAKES_##takes(std::type_identity_t<T>) Rank peer, \
+            CallSite where = CallSite::here()) {                                        \
+    update<AtomicOp::op>(at, TRANSHIP_OPERANDS_##takes(T), peer, where);                \
   }
-  template <AtomicElement T>
-  T swap(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
-    return atomic<AtomicOp::swap>(at, value, T{}, peer, where);
-  }
-  /// Becomes `desired` where it was `expected`.
-  template <AtomicInteger T>
-  T compare_swap(Symmetric<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired, Rank peer,
-                 CallSite where = CallSite::here()) {
-    return atomic<AtomicOp::compare_swap>(at, desired, expected, peer, where);
-  }
-  template <AtomicInteger T>
-  T fetch_inc(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
-    return atomic<AtomicOp::add>(at, T{1}, T{}, peer, where);
-  }
-  template <AtomicInteger T>
-  void inc(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
-    update<AtomicOp::add>(at, T{1}, peer, where);
-  }
-#define TRANSHIP_ATOMIC(name, op)                                                                                \
-  template <AtomicInteger T>                                                                                     \
-  T fetch_##name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) { \
-    return atomic<AtomicOp::op>(at, value, T{}, peer, where);                                                    \
-  }                                                                                                              \
-  template <AtomicInteger T>                                                                                     \
-  void name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {      \
-    update<AtomicOp::op>(at, value, peer, where);                                                                \
-  }                                                                                                              \
-  template <AtomicInteger T>                                                                                     \
-  void fetch_##name##_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> value, Rank peer,                  \
-                          CallSite where = CallSite::here()) {                                                   \
-    atomic_nbi<AtomicOp::op>(before, at, value, T{}, peer, where);                                               \
-  }
-  TRANSHIP_ATOMIC(add, add)
-  TRANSHIP_ATOMIC(bit_and, bit_and)
-  TRANSHIP_ATOMIC(bit_or, bit_or)
-  TRANSHIP_ATOMIC(bit_xor, bit_xor)
-#undef TRANSHIP_ATOMIC
-  template <AtomicElement T>
-  void fetch_nbi(T& before, Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
-    atomic_nbi<AtomicOp::fetch>(before, at, T{}, T{}, peer, where);
-  }
-  template <AtomicElement T>
-  void swap_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> value, Rank peer,
-                CallSite where = CallSite::here()) {
-    atomic_nbi<AtomicOp::swap>(before, at, value, T{}, peer, where);
-  }
-  template <AtomicInteger T>
-  void compare_swap_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired,
-                        Rank peer, CallSite where = CallSite::here()) {
-    atomic_nbi<AtomicOp::compare_swap>(before, at, desired, expected, peer, where);
-  }
-  template <AtomicInteger T>
-  void fetch_inc_nbi(T& before, Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
-    atomic_nbi<AtomicOp::add>(before, at, T{1}, T{}, peer, where);
-  }
+#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word) TRANSHIP_ATOMIC_##returns(name, op, elements, takes)
+#include <tranship/kernels/atomics.def>
+#undef TRANSHIP_ATOMIC_fetched
+#undef TRANSHIP_ATOMIC_nothing
 
   // Order.
 

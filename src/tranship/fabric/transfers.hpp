@@ -226,8 +226,10 @@ class Transfers {
     return std::bit_cast<T>(update_word<op>(word, std::bit_cast<Word>(operand), std::bit_cast<Word>(expected)));
   }
   static constexpr const char* name_of(AtomicOp op) noexcept {
-    constexpr const char* names[] = {"set",       "fetch",         "swap",         "compare_swap",
-                                     "fetch_add", "fetch_bit_and", "fetch_bit_or", "fetch_bit_xor"};
+    constexpr const char* names[] = {
+#define TRANSHIP_ATOMIC_OP(op, fetching) fetching,
+#include <tranship/kernels/atomics.def>
+    };
     return names[static_cast<int>(op)];
   }
   template <AtomicOp op, class T>
@@ -244,12 +246,12 @@ class Transfers {
     return before;
   }
   template <AtomicOp op, class T>
-  void update(Symmetric<T> at, T operand, Rank peer, CallSite where) {
+  void update(Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
     direct_.acted = true;
     if (std::byte* word = direct_word(at, peer)) [[likely]]
-      return void(apply<op>(word, operand, T{}));
+      return void(apply<op>(word, operand, expected));
     check_one("an atomic update", at.size(), where);
-    atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &operand, nullptr, Completion::blocking, peer,
+    atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &expected, nullptr, Completion::blocking, peer,
                    where);
   }
   template <AtomicOp op, class T>

@@ -9,7 +9,10 @@
 
 namespace tranship {
 
-enum class AtomicOp : unsigned char { set, fetch, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+enum class AtomicOp : unsigned char {
+#define TRANSHIP_ATOMIC_OP(op, fetching) op,
+#include <tranship/kernels/atomics.def>
+};
 enum class SignalOp : unsigned char { set, add };
 
 /// How a wait compares what it sees with what it wants: seen <comparison> wanted. Numbered as NVSHMEM does.

@@ -43,8 +43,11 @@ struct MutableType<const T> {
 template <class T>
 using Mutable = typename MutableType<T>::Type;
 
+/// Elements of atomics, as fabric/context.hpp has them.
 template <class T>
-concept Integer32Or64 = (sizeof(T) == 4 || sizeof(T) == 8) && requires(T a) {
+concept LaneElement = sizeof(T) == 4 || sizeof(T) == 8;
+template <class T>
+concept LaneInteger = LaneElement<T> && requires(T a) {
   a& a;
 };
 
@@ -413,83 +416,42 @@ struct HeapView {
     return look(group, call, all, [&] { return find_some(group, all, places); });
   }
 
-  // Atomics on integers, or with fetch, set and swap on any element, of 4 or 8 bytes. Those that return a value return
-  // what was there before; those with _nbi put it into `before`, the same memory for all lanes, where it is after
-  // quiet().
+  // Atomics on the first element of `variable` at `peer`: those of Context, with the group before all other arguments,
+  // and a pointer to the variable. Those that return a value return what was there before; those with _nbi put it into
+  // `before`, the same memory for all lanes, where it is after quiet().
 
-  template <class Group, class T>
-  TRANSHIP_SHARED detail::Mutable<T> fetch(const Group& group, T* variable, int peer,
-                                           KernelSite where = KernelSite::here()) const {
-    using Value = detail::Mutable<T>;
-    return atomic<AtomicOp::fetch>("fetch", group, const_cast<Value*>(variable), Value{}, Value{}, peer, where);
+#define TRANSHIP_VARIABLE_nothing(T) const T
+#define TRANSHIP_VARIABLE_one(T) T
+#define TRANSHIP_VARIABLE_value(T) T
+#define TRANSHIP_VARIABLE_exchange(T) T
+#define TRANSHIP_ATOMIC_fetched(name, op, elements, takes)                                                          \
+  template <class Group, detail::Lane##elements T>                                                                  \
+  TRANSHIP_SHARED T name(const Group& group, TRANSHIP_VARIABLE_##takes(T) * variable,                               \
+                         TRANSHIP_TAKES_##takes(detail::Same<T>) int peer, KernelSite where = KernelSite::here())   \
+      const {                                                                                                       \
+    return atomic<AtomicOp::op>(#name, group, const_cast<T*>(variable), TRANSHIP_OPERANDS_##takes(T), peer, where); \
+  }                                                                                                                 \
+  template <class Group, detail::Lane##elements T>                                                                  \
+  TRANSHIP_SHARED void name##_nbi(                                                                                  \
+      const Group& group, T* before, TRANSHIP_VARIABLE_##takes(detail::Same<T>) * variable,                         \
+      TRANSHIP_TAKES_##takes(detail::Same<T>) int peer, KernelSite where = KernelSite::here()) const {              \
+    atomic_nbi<AtomicOp::op>(#name "_nbi", group, before, const_cast<T*>(variable), TRANSHIP_OPERANDS_##takes(T),   \
+                             peer, where);                                                                          \
   }
-  template <class Group, class T>
-  TRANSHIP_SHARED void set(const Group& group, T* variable, detail::Same<T> value, int peer,
-                           KernelSite where = KernelSite::here()) const {
-    atomic<AtomicOp::set>("set", group, variable, value, T{}, peer, where);
+#define TRANSHIP_ATOMIC_nothing(name, op, elements, takes)                                                     \
+  template <class Group, detail::Lane##elements T>                                                             \
+  TRANSHIP_SHARED void name(const Group& group, T* variable, TRANSHIP_TAKES_##takes(detail::Same<T>) int peer, \
+                            KernelSite where = KernelSite::here()) const {                                     \
+    atomic<AtomicOp::op>(#name, group, variable, TRANSHIP_OPERANDS_##takes(T), peer, where);                   \
   }
-  template <class Group, class T>
-  TRANSHIP_SHARED T swap(const Group& group, T* variable, detail::Same<T> value, int peer,
-                         KernelSite where = KernelSite::here()) const {
-    return atomic<AtomicOp::swap>("swap", group, variable, value, T{}, peer, where);
-  }
-  /// Becomes `desired` where it was `expected`.
-  template <class Group, detail::Integer32Or64 T>
-  TRANSHIP_SHARED T compare_swap(const Group& group, T* variable, detail::Same<T> expected, detail::Same<T> desired,
-                                 int peer, KernelSite where = KernelSite::here()) const {
-    return atomic<AtomicOp::compare_swap>("compare_swap", group, variable, desired, expected, peer, where);
-  }
-  template <class Group, detail::Integer32Or64 T>
-  TRANSHIP_SHARED T fetch_inc(const Group& group, T* variable, int peer, KernelSite where = KernelSite::here()) const {
-    return atomic<AtomicOp::add>("fetch_inc", group, variable, T{1}, T{}, peer, where);
-  }
-  template <class Group, detail::Integer32Or64 T>
-  TRANSHIP_SHARED void inc(const Group& group, T* variable, int peer, KernelSite where = KernelSite::here()) const {
-    atomic<AtomicOp::add>("inc", group, variable, T{1}, T{}, peer, where);
-  }
-#define TRANSHIP_ATOMIC(name, op)                                                                                 \
-  template <class Group, detail::Integer32Or64 T>                                                                 \
-  TRANSHIP_SHARED T fetch_##name(const Group& group, T* variable, detail::Same<T> value, int peer,                \
-                                 KernelSite where = KernelSite::here()) const {                                   \
-    return atomic<AtomicOp::op>("fetch_" #name, group, variable, value, T{}, peer, where);                        \
-  }                                                                                                               \
-  template <class Group, detail::Integer32Or64 T>                                                                 \
-  TRANSHIP_SHARED void name(const Group& group, T* variable, detail::Same<T> value, int peer,                     \
-                            KernelSite where = KernelSite::here()) const {                                        \
-    atomic<AtomicOp::op>(#name, group, variable, value, T{}, peer, where);                                        \
-  }                                                                                                               \
-  template <class Group, detail::Integer32Or64 T>                                                                 \
-  TRANSHIP_SHARED void fetch_##name##_nbi(const Group& group, T* before, detail::Same<T>* variable,               \
-                                          detail::Same<T> value, int peer, KernelSite where = KernelSite::here()) \
-      const {                                                                                                     \
-    atomic_nbi<AtomicOp::op>("fetch_" #name "_nbi", group, before, variable, value, T{}, peer, where);            \
-  }
-  TRANSHIP_ATOMIC(add, add)
-  TRANSHIP_ATOMIC(bit_and, bit_and)
-  TRANSHIP_ATOMIC(bit_or, bit_or)
-  TRANSHIP_ATOMIC(bit_xor, bit_xor)
-#undef TRANSHIP_ATOMIC
-  template <class Group, class T>
-  TRANSHIP_SHARED void fetch_nbi(const Group& group, T* before, const detail::Same<T>* variable, int peer,
-                                 KernelSite where = KernelSite::here()) const {
-    atomic_nbi<AtomicOp::fetch>("fetch_nbi", group, before, const_cast<T*>(variable), T{}, T{}, peer, where);
-  }
-  template <class Group, class T>
-  TRANSHIP_SHARED void swap_nbi(const Group& group, T* before, detail::Same<T>* variable, detail::Same<T> value,
-                                int peer, KernelSite where = KernelSite::here()) const {
-    atomic_nbi<AtomicOp::swap>("swap_nbi", group, before, variable, value, T{}, peer, where);
-  }
-  template <class Group, detail::Integer32Or64 T>
-  TRANSHIP_SHARED void compare_swap_nbi(const Group& group, T* before, detail::Same<T>* variable,
-                                        detail::Same<T> expected, detail::Same<T> desired, int peer,
-                                        KernelSite where = KernelSite::here()) const {
-    atomic_nbi<AtomicOp::compare_swap>("compare_swap_nbi", group, before, variable, desired, expected, peer, where);
-  }
-  template <class Group, detail::Integer32Or64 T>
-  TRANSHIP_SHARED void fetch_inc_nbi(const Group& group, T* before, detail::Same<T>* variable, int peer,
-                                     KernelSite where = KernelSite::here()) const {
-    atomic_nbi<AtomicOp::add>("fetch_inc_nbi", group, before, variable, T{1}, T{}, peer, where);
-  }
+#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word) TRANSHIP_ATOMIC_##returns(name, op, elements, takes)
+#include <tranship/kernels/atomics.def>
+#undef TRANSHIP_ATOMIC_fetched
+#undef TRANSHIP_ATOMIC_nothing
+#undef TRANSHIP_VARIABLE_nothing
+#undef TRANSHIP_VARIABLE_one
+#undef TRANSHIP_VARIABLE_value
+#undef TRANSHIP_VARIABLE_exchange
 
   // Order, of what all lanes of the group have done before.
 

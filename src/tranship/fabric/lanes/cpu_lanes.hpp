@@ -171,7 +171,7 @@ class LaneMessenger {
     T before{};
     executor_->on_rank([&](Context& c) {
       if constexpr (op == AtomicOp::set)
-        c.update<op>(symmetric(variable), operand, peer, site(where));
+        c.update<op>(symmetric(variable), operand, expected, peer, site(where));
       else
         before = c.atomic<op>(symmetric(variable), operand, expected, peer, site(where));
     });

@@ -96,8 +96,9 @@ struct AtomicNames {
 };
 const char* name_of(AtomicOp op, bool fetches) {
   constexpr AtomicNames names[] = {
-      {"set", "set"},       {"fetch", "fetch"},           {"swap", "swap"},           {"compare_swap", "compare_swap"},
-      {"add", "fetch_add"}, {"bit_and", "fetch_bit_and"}, {"bit_or", "fetch_bit_or"}, {"bit_xor", "fetch_bit_xor"}};
+#define TRANSHIP_ATOMIC_OP(op, fetching) {#op, fetching},
+#include <tranship/kernels/atomics.def>
+  };
   const AtomicNames& both = names[static_cast<int>(op)];
   return fetches ? both.fetching : both.name;
 }
