@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -81,7 +82,8 @@ class SocketWire final : public Wire {
   }
 
   bool is_idle() const override {
-    return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer->leaving.empty(); });
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [](const auto& peer) { return peer->is_lost || peer->leaving.empty(); });
   }
 
   void wait(std::int64_t at_most_ns) override {
@@ -140,6 +142,7 @@ class SocketWire final : public Wire {
 struct Ending {
   Rank first_failed = -1;
   int code = 0;
+  std::optional<int> exit_status = {};  ///< of all its processes, where a rank has ended all of them
   char text[1008] = {};
 };
 
@@ -195,7 +198,11 @@ class Launch {
       if (ending.first_failed < 0) continue;
       if (said == nullptr || host_of(ending.first_failed) == int(host)) said = &ending;
     }
-    if (said == nullptr) return;
+    for (const Ending& ending : endings)
+      if (ending.exit_status != endings.front().exit_status)
+        throw_error(ErrorCode::internal, "test: a host ended with status {} and another one with {} (-1: none)",
+                    endings.front().exit_status.value_or(-1), ending.exit_status.value_or(-1));
+    if (said == nullptr || endings.front().exit_status == 0) return;
     Error error(static_cast<ErrorCode>(said->code), said->text);
     error.rank = said->first_failed;
     throw error;
@@ -233,11 +240,13 @@ class Launch {
       processes.push_back(process);
     }
     close_sockets(-1);
+    std::vector<int> codes;
     for (std::size_t left = processes.size(); left > 0; --left) {
       int status = 0;
       const pid_t ended = waitpid(-1, &status, 0);
       const auto at = std::find(processes.begin(), processes.end(), ended);
       const Rank rank = ranks[std::size_t(at - processes.begin())];
+      codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
       if (!shared->board().ended(rank))
         shared->board().post_failed(rank, ErrorCode::peer_lost,
                                     WIFSIGNALED(status)
@@ -246,6 +255,9 @@ class Launch {
                                         : fmt::format("process {} (rank {}) ended without a word", ended, rank));
     }
     Ending out{.first_failed = shared->board().first_failed()};
+    if (const std::optional<int> all = shared->board().exit_status();
+        all && std::count(codes.begin(), codes.end(), *all) == std::ptrdiff_t(codes.size()))
+      out.exit_status = all;
     if (out.first_failed < 0) return out;
     out.code = int(shared->board().failure_code_of(out.first_failed));
     shared->board().failure_of(out.first_failed).copy(out.text, sizeof out.text - 1);

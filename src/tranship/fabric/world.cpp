@@ -203,7 +203,7 @@ void World::global_exit(int status) {
   check_process();
   Board& board = fabric_->board();
   board.post_exit(rank(), status);
-  end_process(*board.exit_status());
+  end_process(board);
 }
 
 void World::check_interrupt() {

@@ -168,12 +168,12 @@ class World {
   using InterruptCheck = void (*)();
   void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check_ = check; }
 
-  /// Ends all ranks, of the outermost world, with the low 8 bits of `status`; of several calls the first counts. What
-  /// the streams of stdio hold is written (that of std::cout, too, unless the program has parted them by
-  /// sync_with_stdio); nothing is destroyed, and no handler of std::atexit is called. Where ranks are
-  /// threads or simulated, their one process ends. Where they are processes, the others end when they next wait, poll,
-  /// or leave the world; those that have not within a quarter of a second are killed by what has launched them, and
-  /// `tranship launch` ends with this status. launch_processes() returns where it is 0, and throws where it is not.
+  /// Ends all ranks, of all machines and of the outermost world, with the low 8 bits of `status`; of several calls the
+  /// first counts. What the streams of stdio hold is written (that of std::cout, too, unless the program has parted
+  /// them by sync_with_stdio); nothing is destroyed, and no handler of std::atexit is called. Where ranks are threads
+  /// or simulated, their one process ends. Where they are processes, the others end when they next wait, poll, or leave
+  /// the world; those that have not within a quarter of a second are killed by what has launched them, and `tranship
+  /// launch` ends with this status. launch_processes() returns where it is 0, and throws where it is not.
   [[noreturn]] void global_exit(int status);
 
   /// Throws `peer_lost` with its reason when a rank has failed. For those who wait by other means than these.

@@ -116,5 +116,32 @@ TEST(Hosts, a_rank_that_is_killed_is_named_by_all) {
     }
 }
 
+TEST(Hosts, end_together_by_global_exit) {
+  // Of the ranks that do not call it one waits, one polls, the others are at a barrier.
+  for (const auto& host_of : {hosts_in_blocks(5, 2), hosts_in_turn(5, 2), hosts_in_turn(5, 3)})
+    for (const int status : {41, 0})
+      for (const Rank first : {0, 4}) {
+        std::string message = "nothing";
+        try {
+          launch_hosts({.host_of = host_of, .timeout_ns = INT64_MAX}, [&](World& world) {
+            const auto word = world.allocate<std::uint64_t>(1);
+            world.barrier();
+            if (world.rank() == first) world.global_exit(status + 256);
+            if (world.rank() == 1) world.context().wait_until(word, Comparison::equal, 1);
+            if (world.rank() == 2)
+              while (!world.context().test(word, Comparison::equal, 1)) {
+              }
+            world.barrier();
+          });
+        } catch (const Error& error) {
+          EXPECT_EQ(error.rank, first);
+          message = error.message();
+        }
+        if (status == 0) EXPECT_EQ(message, "nothing");
+        if (status != 0)
+          EXPECT_NE(message.find("it has ended all ranks by global_exit(41)"), std::string::npos) << message;
+      }
+}
+
 }  // namespace
 }  // namespace tranship::test

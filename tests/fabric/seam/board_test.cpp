@@ -21,6 +21,7 @@ class TwoMachines : public ::testing::Test {
       ++asked;
       here->show(rank, there->entry_of(rank));
     }
+    void tell_at_end(Rank rank) noexcept override { tell(rank); }
     Board* here = nullptr;
     Board* there = nullptr;
     std::vector<Rank> told;
@@ -86,6 +87,22 @@ TEST_F(TwoMachines, AnEndThatIsShownStays) {
   boards[0].show(2, old);
   EXPECT_EQ(boards[0].line(2), "failed: " + std::string(1007, 'x'));
   EXPECT_TRUE(boards[0].ended(2));
+}
+
+TEST_F(TwoMachines, EndWithOneStatus) {
+  boards[1].post_failed(3, ErrorCode::peer_lost, "gone");
+  bring(1, 0);
+  EXPECT_FALSE(boards[0].exit_status());
+  // Rank 3 has failed before, and stands for the failure; the first status counts.
+  boards[1].post_exit(2, 5);
+  boards[1].post_exit(3, 6);
+  links[1].told.clear();
+  boards[1].pass_exit_on();
+  bring(1, 0);
+  EXPECT_EQ(boards[0].exit_status(), 5);
+  EXPECT_EQ(boards[0].first_failed(), 3);
+  boards[0].post_exit(0, 7);
+  EXPECT_EQ(boards[0].exit_status(), 5);
 }
 
 TEST(ABoardOfSomeRanks, NumbersThemAnew) {

@@ -20,6 +20,7 @@ enum class Op : std::uint8_t { put, get, atomic, flush, answer, meeting, told, a
 constexpr std::int64_t ask_ns = 20'000'000;
 constexpr std::int64_t linger_ns = 60'000'000'000;
 constexpr std::int64_t serve_ns = 50'000'000;
+constexpr std::int64_t leave_ns = 1'000'000'000;
 
 bool is_dense(const long long* strides, const CopyBlock& block, int width) {
   long long next = width;
@@ -300,6 +301,17 @@ void HostsEngine::tell(Rank rank) noexcept {
   if (first >= 0 && first != rank) send_end(first);
   send_end(rank);
   progress();
+}
+
+void HostsEngine::tell_at_end(Rank rank) noexcept {
+  send_end(rank);
+  const Deadline deadline = Deadline::after_ns(leave_ns);
+  const auto has_left = [&] {
+    const std::lock_guard lock(mutex_);
+    progress_locked();
+    return wire_.is_idle();
+  };
+  while (!has_left() && !deadline.passed()) wire_.wait(100'000);
 }
 
 void HostsEngine::ask(Rank rank) noexcept {

@@ -67,6 +67,7 @@ class HostsEngine final : public BoardLink, public Mail {
 
   void tell(Rank rank) noexcept override;
   void ask(Rank rank) noexcept override;
+  void tell_at_end(Rank rank) noexcept override;
 
  private:
   struct Head;

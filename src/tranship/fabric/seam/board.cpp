@@ -188,6 +188,7 @@ Board::Entry Board::entry_of(Rank rank) const {
     RealSync::yield();
   }
   copy(from.failure.load(), out.failure);
+  out.exit_status_plus_1 = head_->exit_status_plus_1.load(std::memory_order_acquire);
   return out;
 }
 
@@ -208,6 +209,7 @@ bool Board::Entry::has_failed() const noexcept {
 }
 
 void Board::show(Rank rank, const Entry& entry) noexcept {
+  if (entry.exit_status_plus_1 != 0) post_exit_status(entry.exit_status_plus_1);
   if (ended(rank)) return;
   slot(rank).call.store(entry.call, std::memory_order_relaxed);
   switch (static_cast<Doing>(entry.doing)) {
@@ -227,10 +229,14 @@ void Board::show(Rank rank, const Entry& entry) noexcept {
   head_->is_showing.store(false, std::memory_order_release);
 }
 
+int Board::post_exit_status(int status_plus_1) noexcept {
+  int first = 0;
+  const bool is_first =
+      head_->exit_status_plus_1.compare_exchange_strong(first, status_plus_1, std::memory_order_acq_rel);
+  return is_first ? status_plus_1 : first;
+}
 void Board::post_exit(Rank rank, int status) noexcept {
-  int none = 0;
-  head_->exit_status_plus_1.compare_exchange_strong(none, (status & 0xff) + 1, std::memory_order_release);
-  const int first = head_->exit_status_plus_1.load(std::memory_order_acquire) - 1;
+  const int first = post_exit_status((status & 0xff) + 1) - 1;
   std::array<char, 80> text{};
   fmt::format_to_n(text.data(), text.size() - 1, "it has ended all ranks by global_exit({})", first);
   post_failed(rank, ErrorCode::user_exception, text.data());
@@ -238,6 +244,14 @@ void Board::post_exit(Rank rank, int status) noexcept {
 std::optional<int> Board::exit_status() const noexcept {
   const int status = head_->exit_status_plus_1.load(std::memory_order_acquire);
   return status == 0 ? std::nullopt : std::optional(status - 1);
+}
+void Board::pass_exit_on() const noexcept {
+  if (!link_) return;
+  // The rank that has posted the status posts its failure next, unless it is killed between the two.
+  const Deadline deadline = Deadline::after_ns(1'000'000'000);
+  while (!has_failed() && !deadline.passed()) RealSync::yield();
+  if (const Rank told = head_->first_failed_plus_1.load(std::memory_order_acquire) - 1; told >= 0)
+    link_->tell_at_end(told);
 }
 
 bool Board::finished(Rank rank) const noexcept {

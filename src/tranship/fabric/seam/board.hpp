@@ -34,6 +34,9 @@ class BoardLink {
   /// Brings what a rank of another machine does now to this board, if that can be done at once. Not its end: that comes
   /// in its turn, so that the first failure shows first.
   virtual void ask(Rank rank) noexcept = 0;
+  /// Tells what a failed rank has done, as tell() does, and returns when that has left this process, which ends then;
+  /// or after a second.
+  virtual void tell_at_end(Rank rank) noexcept = 0;
 };
 
 class Board {
@@ -85,6 +88,9 @@ class Board {
   void post_exit(Rank rank, int status) noexcept;
   /// With which status all ranks are to end, if they are. Acquire.
   std::optional<int> exit_status() const noexcept;
+  /// Called by a rank that is about to end its process with that status. The boards of other machines show the status
+  /// before they find that the rank is gone.
+  void pass_exit_on() const noexcept;
 
   /// Acquire.
   bool finished(Rank rank) const noexcept;
@@ -126,6 +132,7 @@ class Board {
     const Rank asked = to_whole(rank);
     if (!is_here(asked)) link_->ask(asked);
   }
+  int post_exit_status(int status_plus_1) noexcept;  ///< returns the first one
   /// Ranks in the slots are those of the whole board. What is no rank stays as it is.
   Rank to_whole(Rank rank) const noexcept { return rank < 0 || is_whole_ ? rank : shown_.rank_of(rank); }
   Rank from_whole(Rank rank) const noexcept { return rank < 0 || is_whole_ ? rank : shown_.member_of(rank); }
@@ -146,7 +153,8 @@ struct Board::Entry {
   int failure_code = 0;
   int how = 0;
   int line = 0;
-  bool is_torn = false;  ///< what it waits for was not read in one piece
+  int exit_status_plus_1 = 0;  ///< of all ranks, 0 for none
+  bool is_torn = false;        ///< what it waits for was not read in one piece
   Rank flag_rank = -1;
   Rank raised_by = -1;
   std::int64_t flag_index = -1;

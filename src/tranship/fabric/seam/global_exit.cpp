@@ -6,9 +6,10 @@
 
 namespace tranship {
 
-void end_process(int status) noexcept {
+void end_process(const Board& board) noexcept {
+  board.pass_exit_on();
   std::fflush(nullptr);
-  _exit(status);
+  _exit(*board.exit_status());
 }
 
 }  // namespace tranship

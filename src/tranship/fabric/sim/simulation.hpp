@@ -185,6 +185,7 @@ class Simulation final : private BoardLink {
   void something_happened();
   void tell(Rank rank) noexcept override;
   void ask(Rank rank) noexcept override;
+  void tell_at_end(Rank) noexcept override {}  // ranks of all machines are of one process, which ends
   bool deliver_news();
   void resume(Rank rank);
   bool resume_polls();
