@@ -62,46 +62,38 @@ class OldRankReader {
 
  private:
   void read_channels() {
-    const std::string list = object_.path("channels");
-    std::size_t i = 0;
-    for (const Json& value : list_of(object_.at("channels"), list)) {
-      const std::string where = path(list, i++);
-      JsonObject channels(value, where);
+    for_each_object(object_.at("channels"), object_.path("channels"), unknown_, [&](JsonObject& channels) {
       const ChannelKind kind = channel_of(channels.at("type"), channels.path("type"));
       if (kind == ChannelKind::switched) {
         const BufferKind buffer = buffer_of(channels.at("buff"), channels.path("buff"));
-        const std::string groups = channels.path("rankGroups");
-        std::size_t k = 0;
-        for (const Json& item : list_of(channels.at("rankGroups"), groups)) {
-          JsonObject group(item, path(groups, k++));
-          begin(where, {buffer, buffer, kind}, out_.switches.size());
+        for_each_object(channels.at("rankGroups"), channels.path("rankGroups"), unknown_, [&](JsonObject& group) {
+          begin(channels, {buffer, buffer, kind}, out_.switches.size());
           out_.switches.push_back({.buffer = buffer, .ranks = numbers_of(group.at("ranks"), group.path("ranks"))});
           (void)group.find("size");
-          keep_others(group, unknown_);
-        }
+        });
       } else {
         const Pair pair{buffer_of(channels.at("srcbuff"), channels.path("srcbuff")),
                         buffer_of(channels.at("dstbuff"), channels.path("dstbuff")), kind};
         auto& peers = out_.peers[static_cast<std::size_t>(kind)];
-        begin(where, pair, peers.size());
+        begin(channels, pair, peers.size());
         for (const std::int32_t peer : numbers_of(channels.at("connectedTo"), channels.path("connectedTo"))) {
           peers.push_back(peer);
           ++count_[pair];
         }
       }
-      keep_others(channels, unknown_);
-    }
+    });
   }
 
   /// Where the channels of a pair begin among all of their kind.
-  void begin(std::string_view where, const Pair& pair, std::size_t first) {
+  void begin(const JsonObject& channels, const Pair& pair, std::size_t first) {
     const auto [at, is_new] = first_.emplace(pair, first);
     if (pair.kind == ChannelKind::switched) {
       ++count_[pair];
       return;
     }
     if (!is_new)
-      throw_error(ErrorCode::bad_file, "{}: {} channels of two buffers are listed twice", where, name_of(pair.kind));
+      throw_error(ErrorCode::bad_file, "{}: {} channels of two buffers are listed twice", channels.where(),
+                  name_of(pair.kind));
   }
 
   ThreadBlock read_block(const Json& value, const std::string& where) {
@@ -109,10 +101,7 @@ class OldRankReader {
     require_id(block, "block", static_cast<Index>(out_.blocks.size()));
     block_ = {};
     listed_.clear();
-    const std::string list = block.path("channels");
-    std::size_t i = 0;
-    for (const Json& item : list_of(block.at("channels"), list)) {
-      JsonObject channels(item, path(list, i++));
+    for_each_object(block.at("channels"), block.path("channels"), unknown_, [&](JsonObject& channels) {
       const Pair pair{buffer_of(channels.at("src"), channels.path("src")),
                       buffer_of(channels.at("dst"), channels.path("dst")),
                       channel_of(channels.at("ctype"), channels.path("ctype"))};
@@ -124,8 +113,7 @@ class OldRankReader {
         ids.push_back(static_cast<std::int32_t>(first_[pair]) + id);
         add_once(block_.channels[static_cast<std::size_t>(pair.kind)], ids.back());
       }
-      keep_others(channels, unknown_);
-    }
+    });
     const std::string steps = block.path("ops");
     for (const Json& op : list_of(block.at("ops"), steps))
       block_.steps.push_back(read_step(op, path(steps, block_.steps.size())));
@@ -174,15 +162,12 @@ class OldRankReader {
   void check_dependences(JsonObject& op) const {
     const Json* const list = op.find("deps");
     if (!list) return;
-    std::size_t i = 0;
-    for (const Json& value : list_of(*list, op.path("deps"))) {
-      JsonObject one(value, path(op.path("deps"), i++));
+    for_each_object(*list, op.path("deps"), unknown_, [&](JsonObject& one) {
       (void)one.at("step");
       if (const Index block = index_of(one.at("tb"), one.path("tb")); block != static_cast<Index>(out_.blocks.size()))
         throw_error(ErrorCode::unsupported, "{}: block {} waits for block {} without a barrier", one.path("tb"),
                     out_.blocks.size(), block);
-      keep_others(one, unknown_);
-    }
+    });
   }
 
   /// A channel of a step, what it reaches, and where.
@@ -207,8 +192,7 @@ class OldRankReader {
     }
     const auto listed = listed_.find(pair);
     std::vector<At> out;
-    for (const Json& value : list_of(*ids, op.path(ids_key))) {
-      JsonObject one(value, path(op.path(ids_key), out.size()));
+    for_each_object(*ids, op.path(ids_key), unknown_, [&](JsonObject& one) {
       const std::int32_t number = number_of(one.at("id"), one.path("id"));
       const std::size_t count = listed == listed_.end() ? 0 : listed->second.size();
       if (static_cast<std::size_t>(number) >= count)
@@ -218,8 +202,7 @@ class OldRankReader {
       out.push_back({.channel = listed->second[static_cast<std::size_t>(number)],
                      .buffer = pair.peers,
                      .first = offset ? index_of(*offset, one.path("off")) : 0});
-      keep_others(one, unknown_);
-    }
+    });
     return out;
   }
 
@@ -231,16 +214,12 @@ class OldRankReader {
       local.push_back({.buffer = buffer_of(op.at(buffer_key), op.path(buffer_key)),
                        .first = index_of(op.at(offset_key), op.path(offset_key)),
                        .count = count_of_step_});
-    if (const Json* const list = op.find(list_key)) {
-      std::size_t i = 0;
-      for (const Json& value : list_of(*list, op.path(list_key))) {
-        JsonObject one(value, path(op.path(list_key), i++));
+    if (const Json* const list = op.find(list_key))
+      for_each_object(*list, op.path(list_key), unknown_, [&](JsonObject& one) {
         local.push_back({.buffer = buffer_of(one.at("buff"), one.path("buff")),
                          .first = index_of(one.at("off"), one.path("off")),
                          .count = count_of_step_});
-        keep_others(one, unknown_);
-      }
-    }
+      });
     std::size_t used = 0, reached = 0;
     for (std::size_t i = 0; used < local.size() || reached < remote.size(); ++i) {
       const Where where = shape_of_operand(letters, i).where;

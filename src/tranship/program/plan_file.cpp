@@ -48,59 +48,47 @@ class RankReader {
 
  private:
   void read_channels() {
-    const std::string list = object_.path("channels");
-    std::size_t i = 0;
-    for (const Json& value : list_of(object_.at("channels"), list)) {
-      const std::string where = path(list, i++);
-      JsonObject channels(value, where);
+    for_each_object(object_.at("channels"), object_.path("channels"), unknown_, [&](JsonObject& channels) {
       const ChannelKind kind = channel_of(channels.at("channel_type"), channels.path("channel_type"));
       if (kind == ChannelKind::switched) {
         read_switches(channels);
       } else {
         auto& peers = out_.peers[static_cast<std::size_t>(kind)];
-        if (!peers.empty()) throw_error(ErrorCode::bad_file, "{}: {} channels are listed twice", where, name_of(kind));
+        if (!peers.empty())
+          throw_error(ErrorCode::bad_file, "{}: {} channels are listed twice", channels.where(), name_of(kind));
         peers = numbers_of(channels.at("connected_to"), channels.path("connected_to"));
       }
-      keep_others(channels, unknown_);
-    }
+    });
   }
 
   void read_switches(JsonObject& channels) {
     const char* const key = channels.has("buffer_type") ? "buffer_type" : "buff";
     const BufferKind buffer = buffer_of(channels.at(key), channels.path(key));
-    const std::string list = channels.path("rank_groups");
-    std::size_t i = 0;
-    for (const Json& value : list_of(channels.at("rank_groups"), list)) {
-      JsonObject group(value, path(list, i++));
+    for_each_object(channels.at("rank_groups"), channels.path("rank_groups"), unknown_, [&](JsonObject& group) {
       SwitchGroup out{.buffer = buffer, .ranks = numbers_of(group.at("ranks"), group.path("ranks"))};
       if (const Index size = index_of(group.at("size"), group.path("size"));
           size != static_cast<Index>(out.ranks.size()))
         throw_error(ErrorCode::bad_file, "{}: {} in a group of {}", group.path("size"),
                     amount(out.ranks.size(), "rank"), size);
-      keep_others(group, unknown_);
       out_.switches.push_back(std::move(out));
-    }
+    });
   }
 
   void read_remote_buffers(const Json& values, const std::string& list) {
-    for (const Json& value : list_of(values, list)) {
-      JsonObject remote(value, path(list, out_.remote_buffers.size()));
+    for_each_object(values, list, unknown_, [&](JsonObject& remote) {
       RemoteBuffer out{.rank = number_of(remote.at("rank"), remote.path("rank")),
                        .buffer = buffer_of(remote.at("type"), remote.path("type"))};
       const std::string types = remote.path("access_channel_types");
       for (const Json& type : list_of(remote.at("access_channel_types"), types))
         out.access.push_back(channel_of(type, path(types, out.access.size())));
-      keep_others(remote, unknown_);
       out_.remote_buffers.push_back(std::move(out));
-    }
+    });
   }
 
   void read_semaphores(const Json& values, const std::string& list) {
-    for (const Json& value : list_of(values, list)) {
-      JsonObject semaphore(value, path(list, out_.semaphores.size()));
+    for_each_object(values, list, unknown_, [&](JsonObject& semaphore) {
       out_.semaphores.push_back(index_of(semaphore.at("init_value"), semaphore.path("init_value")));
-      keep_others(semaphore, unknown_);
-    }
+    });
   }
 
   ThreadBlock read_block(const Json& value, const std::string& where) {
@@ -117,10 +105,7 @@ class RankReader {
 
   void read_lists(JsonObject& block, const char* key, const char* type_key, const char* ids_key,
                   std::vector<std::int32_t> (&lists)[channel_kinds]) {
-    const std::string list = block.path(key);
-    std::size_t i = 0;
-    for (const Json& value : list_of(block.at(key), list)) {
-      JsonObject of_kind(value, path(list, i++));
+    for_each_object(block.at(key), block.path(key), unknown_, [&](JsonObject& of_kind) {
       const ChannelKind kind = channel_of(of_kind.at(type_key), of_kind.path(type_key));
       auto& ids = lists[static_cast<std::size_t>(kind)];
       if (!ids.empty())
@@ -128,8 +113,7 @@ class RankReader {
       ids = numbers_of(of_kind.at(ids_key), of_kind.path(ids_key));
       // The version before the present one repeats here what the channels of the rank say.
       if (kind == ChannelKind::switched && of_kind.has("buff")) buffer_of(of_kind.at("buff"), of_kind.path("buff"));
-      keep_others(of_kind, unknown_);
-    }
+    });
   }
 
   std::vector<Step> read_steps(const Json& values, const std::string& list) {

@@ -33,6 +33,17 @@ std::optional<ChannelKind> only_channel_of(std::string_view word);
 /// Adds to `out` the members that nothing has asked for. Throws `bad_text` for those that have a meaning elsewhere.
 void keep_others(const JsonObject& object, std::vector<UnknownKey>& out);
 
+/// Calls `f(JsonObject&)` for the objects of a list, and keeps what it has not asked for.
+template <class F>
+void for_each_object(const Json& list, const std::string& where, std::vector<UnknownKey>& unknown, F&& f) {
+  std::size_t i = 0;
+  for (const Json& value : list_of(list, where)) {
+    JsonObject object(value, path(where, i++));
+    f(object);
+    keep_others(object, unknown);
+  }
+}
+
 /// Throws `bad_file` unless the member "id" of `object` is `place`, its number in its list. `what` names the thing:
 /// "rank", "block".
 void require_id(JsonObject& object, const char* what, Index place);
