@@ -16,9 +16,13 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/peer_views.hpp>
+#include <tranship/fabric/typed_words.hpp>
+#include <tranship/face/shmem/collectives.hpp>
+#include <tranship/face/shmem/numbers.hpp>
+#include <tranship/face/shmem/views.hpp>
 
 #include "interpreter.hpp"
-#include "one_sided.hpp"
 #include "shmem.hpp"
 
 namespace tranship::python {
@@ -105,49 +109,6 @@ template <class T>
 Symmetric<T> one(void* at) {
   return Symmetric<T>::at(static_cast<T*>(at), 1);
 }
-/// Calls `f(T{})` for the type of an atomic variable, an ElementType.
-template <class F>
-void with_word(std::int32_t type, const char* what, F&& f) {
-  switch (static_cast<ElementType>(type)) {
-    case ElementType::i32:
-      return f(std::int32_t{});
-    case ElementType::u32:
-      return f(std::uint32_t{});
-    case ElementType::i64:
-      return f(std::int64_t{});
-    case ElementType::u64:
-      return f(std::uint64_t{});
-    case ElementType::f32:
-      return f(float{});
-    case ElementType::f64:
-      return f(double{});
-    default:
-      throw_error(ErrorCode::invalid_use, "{} takes i4, u4, i8, u8, f4 or f8, not {}", what,
-                  name_of(static_cast<ElementType>(type)));
-  }
-}
-template <class F>
-void with_integer(std::int32_t type, const char* what, F&& f) {
-  with_word(type, what, [&]<class T>(T zero) {
-    if constexpr (std::is_integral_v<T>)
-      f(zero);
-    else
-      throw_error(ErrorCode::invalid_use, "{} takes integers, not {}", what, name_of(static_cast<ElementType>(type)));
-  });
-}
-template <class T>
-T value_of(std::uint64_t bits) {
-  T value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-template <class T>
-std::uint64_t bits_of(T value) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof value);
-  return bits;
-}
-
 /// Ranks, teams and numbers of operations come in 64 bits.
 int int_of(std::int64_t number) {
   if (number < INT32_MIN || number > INT32_MAX) throw_error(ErrorCode::invalid_use, "{} is out of range", number);
@@ -156,8 +117,6 @@ int int_of(std::int64_t number) {
 
 enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
 constexpr const char* transfer_names[] = {"put", "put_nbi", "get", "get_nbi"};
-enum Atomic : std::int32_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
-constexpr const char* atomic_names[] = {"fetch", "set", "swap", "compare_swap", "add", "and", "or", "xor"};
 
 /// Between spans, or between views.
 template <class End>
@@ -250,8 +209,9 @@ Status tranship_wait_until(void* variable, std::int32_t type, std::int64_t compa
   return guarded(Waits::yes, [&](Shmem& shmem) {
     Context& rma = shmem.context();
     const Comparison how = shmem_comparison(int_of(comparison));
-    with_integer(type, "wait_until", [&]<class T>(T) {
-      *seen = bits_of(rma.wait_until(one<T>(variable), how, value_of<T>(value), WaitNote::anyone, compiled_site));
+    with_word<WordTypes::integers>(static_cast<ElementType>(type), "wait_until", [&]<class T>(T) {
+      *seen =
+          bits_of_word(rma.wait_until(one<T>(variable), how, word_of_bits<T>(value), WaitNote::anyone, compiled_site));
     });
   });
 }
@@ -260,19 +220,20 @@ Status tranship_test(void* variable, std::int32_t type, std::int64_t comparison,
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
     const Comparison how = shmem_comparison(int_of(comparison));
-    with_integer(type, "test",
-                 [&]<class T>(T) { *holds = rma.test(one<T>(variable), how, value_of<T>(value), compiled_site); });
+    with_word<WordTypes::integers>(static_cast<ElementType>(type), "test", [&]<class T>(T) {
+      *holds = rma.test(one<T>(variable), how, word_of_bits<T>(value), compiled_site);
+    });
   });
 }
 Status tranship_several(std::int32_t what, const Array* variables, std::int64_t comparison, const void* values,
                         std::int64_t values_count, const std::int32_t* status, std::int64_t status_count,
                         std::int64_t* places, std::int64_t* count) {
   const auto kind = static_cast<Several>(what);
-  return guarded(kind <= Several::wait_until_some ? Waits::yes : Waits::no, [&](Shmem& shmem) {
+  return guarded(waits(kind) ? Waits::yes : Waits::no, [&](Shmem& shmem) {
     const char* const name = several_names[what];
     const SymmetricSpan span = span_of(variables->view(), name);
     const Comparison how = shmem_comparison(int_of(comparison));
-    with_integer(std::int32_t(span.type), name, [&]<class T>(T) {
+    with_word<WordTypes::integers>(span.type, name, [&]<class T>(T) {
       const auto words = Symmetric<T>::at(static_cast<T*>(span.local), span.count);
       *count = look_at_several<T>(shmem.context(), kind, words, std::span(places, std::size_t(span.count)), how,
                                   std::span(static_cast<const T*>(values), std::size_t(values_count)),
@@ -295,39 +256,11 @@ Status tranship_multicast_address(const Array* array, std::int64_t team, void** 
     *members = there.members;
   });
 }
-Status tranship_atomic(std::int64_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
+Status tranship_atomic(std::int64_t call, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
                        std::int64_t peer, std::uint64_t* before) {
   return guarded(Waits::no, [&](Shmem& shmem) {
-    Context& rma = shmem.context();
-    const CallSite where = compiled_site;
-    const Rank rank = int_of(peer);
-    const auto any = [&](auto&& f) {
-      with_word(type, "an atomic operation", [&]<class T>(T) { f(one<T>(at), value_of<T>(operand)); });
-    };
-    const auto integer = [&](auto&& f) {
-      with_integer(type, "this atomic operation",
-                   [&]<class T>(T) { *before = bits_of(f(one<T>(at), value_of<T>(operand))); });
-    };
-    switch (op) {
-      case fetch:
-        return any([&](auto word, auto) { *before = bits_of(rma.fetch(word, rank, where)); });
-      case set:
-        return any([&](auto word, auto value) { rma.set(word, value, rank, where); });
-      case swap:
-        return any([&](auto word, auto value) { *before = bits_of(rma.swap(word, value, rank, where)); });
-      case compare_swap:
-        return integer([&]<class T>(Symmetric<T> word, T value) {
-          return rma.compare_swap(word, value_of<T>(expected), value, rank, where);
-        });
-      case add:
-        return integer([&](auto word, auto value) { return rma.fetch_add(word, value, rank, where); });
-      case bit_and:
-        return integer([&](auto word, auto value) { return rma.fetch_bit_and(word, value, rank, where); });
-      case bit_or:
-        return integer([&](auto word, auto value) { return rma.fetch_bit_or(word, value, rank, where); });
-      default:
-        return integer([&](auto word, auto value) { return rma.fetch_bit_xor(word, value, rank, where); });
-    }
+    *before = run_atomic_on_bits(shmem.context(), static_cast<AtomicCall>(call), static_cast<ElementType>(type), at,
+                                 operand, expected, int_of(peer), compiled_site);
   });
 }
 Status tranship_fence() {
@@ -361,7 +294,7 @@ Status tranship_team_place(std::int64_t team, std::int32_t* rank, std::int32_t* 
 Status tranship_collective(std::int32_t kind, std::int64_t team, const Array* target, const Array* source,
                            std::int32_t reduction, std::int64_t root) {
   return guarded(Waits::yes, [&](Shmem& shmem) {
-    run_collective(static_cast<CollectiveKind>(kind), shmem.team(int_of(team)), target->view(), source->view(),
+    run_collective(static_cast<ShmemCollective>(kind), shmem.team(int_of(team)), target->view(), source->view(),
                    static_cast<Reduction>(reduction), int_of(root), compiled_site);
   });
 }
@@ -387,7 +320,9 @@ void add_compiled_names(nb::module_& module) {
   module.attr("direct_transfers") = nb::none();
 #endif
   module.attr("transfer_names") = names_of(transfer_names);
-  module.attr("atomic_names") = names_of(atomic_names);
+  nb::list atomics;
+  for (const AtomicForm& form : atomic_forms()) atomics.append(form.word);
+  module.attr("atomic_names") = nb::tuple(atomics);
   module.attr("several_names") = names_of(several_names);
 }
 

@@ -6,9 +6,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/symmetric.hpp>
+#include <tranship/fabric/typed_words.hpp>
+#include <tranship/face/shmem/views.hpp>
 
 #include "bindings.hpp"
 #include "casters.hpp"
@@ -101,25 +104,12 @@ class SymmetricView {
 };
 using SymmetricHandle = std::shared_ptr<SymmetricView>;
 
-/// Calls `f(Symmetric<T>)` for the elements of a word type. Throws `invalid_use` for other types.
+/// Calls `f(Symmetric<T>)` for the elements of an integer type. Throws `invalid_use` for other types.
 template <class F>
 decltype(auto) with_words(const StridedView& view, const char* what, F&& f) {
-  const auto words = [&]<class T>(T*) {
+  return with_word<WordTypes::integers>(view.type, what, [&]<class T>(T) {
     return f(Symmetric<T>::at(static_cast<T*>(view.data), span_of(view, what).count));
-  };
-  switch (view.type) {
-    case ElementType::i32:
-      return words(static_cast<std::int32_t*>(nullptr));
-    case ElementType::u32:
-      return words(static_cast<std::uint32_t*>(nullptr));
-    case ElementType::i64:
-      return words(static_cast<std::int64_t*>(nullptr));
-    case ElementType::u64:
-      return words(static_cast<std::uint64_t*>(nullptr));
-    default:
-      throw Error(ErrorCode::invalid_use,
-                  std::string(what) + " takes i4, u4, i8 or u8, not " + std::string(name_of(view.type)));
-  }
+  });
 }
 /// Python's number as a word: negative ones of signed types, all of unsigned ones.
 template <class T>
@@ -158,13 +148,6 @@ std::uint64_t signal_value(const SignalArgs& signal) {
 }
 
 }  // namespace
-
-SymmetricSpan span_of(const StridedView& view, const std::string& what) {
-  const Index count = checked_product(view.extents);
-  if (count > 1 && view.strides != row_major_strides(view.extents))
-    throw Error(ErrorCode::invalid_use, what + " takes elements side by side");
-  return {view.data, view.type, count};
-}
 
 Comparison comparison_named(const std::string& name) {
   if (name == "==") return Comparison::equal;
@@ -258,41 +241,15 @@ nb::object update_view(RankHandle& rank, const StridedView& at, const std::strin
                        const nb::object& compare, Rank peer) {
   Context& rma = rank.world().context();
   const CallSite where = python_call_site();
-  const bool is_brief = rma.completes_at_once();
-  const auto of_any = [&]<class T>(Symmetric<T> word) -> nb::object {
-    if (op == "fetch") return nb::cast(without_gil_unless(is_brief, [&] { return rma.fetch(word, peer, where); }));
-    const T operand = word_of<T>(value);
-    if (op == "swap")
-      return nb::cast(without_gil_unless(is_brief, [&] { return rma.swap(word, operand, peer, where); }));
-    if (op != "set") return {};
-    without_gil_unless(is_brief, [&] { rma.set(word, operand, peer, where); });
-    return nb::none();
-  };
-  const auto of_float = [&]<class T>(Symmetric<T> word) {
-    nb::object done = of_any(word);
-    if (!done.is_valid())
-      throw Error(ErrorCode::invalid_use, op + " takes integers, not " + std::string(name_of(at.type)));
-    return done;
-  };
-  if (at.type == ElementType::f32)
-    return of_float(Symmetric<float>::at(static_cast<float*>(at.data), checked_product(at.extents)));
-  if (at.type == ElementType::f64)
-    return of_float(Symmetric<double>::at(static_cast<double*>(at.data), checked_product(at.extents)));
-  return with_words(at, op.c_str(), [&]<class T>(Symmetric<T> word) -> nb::object {
-    if (nb::object done = of_any(word); done.is_valid()) return done;
-    const T operand = word_of<T>(value);
-    const auto fetching = [&](auto&& f) -> nb::object { return nb::int_(without_gil_unless(is_brief, f)); };
-    if (op == "compare_swap") {
-      const T expected = word_of<T>(compare);
-      return fetching([&] { return rma.compare_swap(word, expected, operand, peer, where); });
-    }
-    if (op == "fetch_add") return fetching([&] { return rma.fetch_add(word, operand, peer, where); });
-    if (op == "fetch_and") return fetching([&] { return rma.fetch_bit_and(word, operand, peer, where); });
-    if (op == "fetch_or") return fetching([&] { return rma.fetch_bit_or(word, operand, peer, where); });
-    if (op == "fetch_xor") return fetching([&] { return rma.fetch_bit_xor(word, operand, peer, where); });
-    if (op != "add") throw Error(ErrorCode::invalid_use, "no atomic operation '" + op + "'");
-    without_gil_unless(is_brief, [&] { rma.add(word, operand, peer, where); });
-    return nb::none();
+  const AtomicCall call = atomic_call_named(op);
+  const AtomicForm& form = form_of(call);
+  return with_word_of(call, at.type, [&]<class T>(T) -> nb::object {
+    const auto word = Symmetric<T>::at(static_cast<T*>(at.data), checked_product(at.extents));
+    const T operand = form.takes >= AtomicForm::Takes::value ? word_of<T>(value) : T{};
+    const T expected = form.takes == AtomicForm::Takes::exchange ? word_of<T>(compare) : T{};
+    const T before = without_gil_unless(rma.completes_at_once(),
+                                        [&] { return run_atomic(rma, call, word, operand, expected, peer, where); });
+    return form.fetches ? nb::cast(before) : nb::none();
   });
 }
 

@@ -693,7 +693,9 @@ def _() -> Any:
 # Atomics.
 
 
-def _atomic(op: str, fetches: bool) -> Any:
+def _atomic(op: str) -> Any:
+    fetches = op in ("fetch", "swap", "compare_swap") or op.startswith("fetch_")
+
     @intrinsic
     def atomic(typing_context: Any, at: Any, value: Any, expected: Any, pe: Any) -> Any:
         _require_arrays(at=at)
@@ -717,7 +719,7 @@ def _atomic(op: str, fetches: bool) -> Any:
     return atomic
 
 
-_fetch, _set, _swap, _compare_swap = (_atomic(op, op != "set") for op in ("fetch", "set", "swap", "compare_swap"))
+_fetch, _set, _swap, _compare_swap = (_atomic(op) for op in ("fetch", "set", "swap", "compare_swap"))
 
 
 @_overload(amo.atomic_fetch)
@@ -742,29 +744,29 @@ def _(dst: Any, cond: Any, value: Any, pe: Any) -> Any:
     )
 
 
-def _updates(name: Callable[..., Any], op: str, fetches: bool) -> None:
-    update = _atomic(op, fetches)
+def _updates(op: str) -> None:
+    update = _atomic(op)
 
-    @overload(name, strict=False)
+    @overload(getattr(amo, f"atomic_{op}"), strict=False)
     def _(dst: Any, value: Any, pe: Any) -> Any:
         return lambda dst, value, pe: update(_first(dst), _element_of(dst, value), 0, pe)
 
 
 for _op in ("add", "and", "or", "xor"):
-    _updates(getattr(amo, f"atomic_fetch_{_op}"), _op, True)
-    _updates(getattr(amo, f"atomic_{_op}"), _op, False)
+    _updates(_op)
+    _updates(f"fetch_{_op}")
 
-_fetch_add, _add = _atomic("add", True), _atomic("add", False)
+_fetch_inc, _inc = _atomic("fetch_inc"), _atomic("inc")
 
 
 @_overload(amo.atomic_fetch_inc)
 def _(dst: Any, pe: Any) -> Any:
-    return lambda dst, pe: _fetch_add(_first(dst), 1, 0, pe)
+    return lambda dst, pe: _fetch_inc(_first(dst), 0, 0, pe)
 
 
 @_overload(amo.atomic_inc)
 def _(dst: Any, pe: Any) -> Any:
-    return lambda dst, pe: _add(_first(dst), 1, 0, pe)
+    return lambda dst, pe: _inc(_first(dst), 0, 0, pe)
 
 
 def _into(name: Callable[..., Any], fetch: Callable[..., Any]) -> None:

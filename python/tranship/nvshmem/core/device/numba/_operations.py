@@ -250,12 +250,12 @@ def atomic_compare_swap(dst: Any, cond: Any, value: Any, pe: int) -> Any:
 
 def atomic_fetch_inc(dst: Any, pe: int) -> Any:
     """It has 1 added; returns what it was."""
-    return _atomic("fetch_add", dst, 1, 0, pe)
+    return _atomic("fetch_inc", dst, 0, 0, pe)
 
 
 def atomic_inc(dst: Any, pe: int) -> None:
     """It has 1 added."""
-    _atomic("add", dst, 1, 0, pe)
+    _atomic("inc", dst, 0, 0, pe)
 
 
 def atomic_fetch_add(dst: Any, value: Any, pe: int) -> Any:
@@ -275,7 +275,7 @@ def atomic_fetch_and(dst: Any, value: Any, pe: int) -> Any:
 
 def atomic_and(dst: Any, value: Any, pe: int) -> None:
     """Bitwise and."""
-    _atomic("fetch_and", dst, value, 0, pe)
+    _atomic("and", dst, value, 0, pe)
 
 
 def atomic_fetch_or(dst: Any, value: Any, pe: int) -> Any:
@@ -285,7 +285,7 @@ def atomic_fetch_or(dst: Any, value: Any, pe: int) -> Any:
 
 def atomic_or(dst: Any, value: Any, pe: int) -> None:
     """Bitwise or."""
-    _atomic("fetch_or", dst, value, 0, pe)
+    _atomic("or", dst, value, 0, pe)
 
 
 def atomic_fetch_xor(dst: Any, value: Any, pe: int) -> Any:
@@ -295,7 +295,7 @@ def atomic_fetch_xor(dst: Any, value: Any, pe: int) -> Any:
 
 def atomic_xor(dst: Any, value: Any, pe: int) -> None:
     """Bitwise exclusive or."""
-    _atomic("fetch_xor", dst, value, 0, pe)
+    _atomic("xor", dst, value, 0, pe)
 
 
 # Those that fetch, into the first element of an array of this rank, which has the value after the next quiet.

@@ -1,0 +1,179 @@
+// Private: operations on words whose type is known at run time, and which operation it is, too: atomics by their place
+// in the table (kernels/atomics.def), and waits and tests of several variables by kind. Other languages call these.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <tranship/base/element_type.hpp>
+#include <tranship/fabric/context.hpp>
+
+namespace tranship {
+
+/// Which elements an operation takes.
+enum class WordTypes : std::uint8_t {
+  numbers,   ///< i4, u4, i8, u8, f4 and f8
+  integers,  ///< i4, u4, i8 and u8
+};
+
+[[noreturn]] void refuse_word(const char* what, ElementType type, WordTypes types);
+
+/// Returns `f(T{})` for the type of a word. Throws `invalid_use` for a type that `what` does not take; `f` then need
+/// not compile for it where `types` is `integers`.
+template <WordTypes types, class F>
+decltype(auto) with_word(ElementType type, const char* what, F&& f) {
+  switch (type) {
+    case ElementType::i32:
+      return f(std::int32_t{});
+    case ElementType::u32:
+      return f(std::uint32_t{});
+    case ElementType::i64:
+      return f(std::int64_t{});
+    case ElementType::u64:
+      return f(std::uint64_t{});
+    case ElementType::f32:
+      if constexpr (types == WordTypes::numbers) return f(float{});
+      break;
+    case ElementType::f64:
+      if constexpr (types == WordTypes::numbers) return f(double{});
+      break;
+    default:
+      break;
+  }
+  refuse_word(what, type, types);
+}
+
+/// The calls of the table, in its order.
+enum class AtomicCall : std::int32_t {
+#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word) name,
+#include <tranship/kernels/atomics.def>
+};
+struct AtomicForm {
+  enum class Takes : std::uint8_t { nothing, one, value, exchange };
+
+  const char* word = nullptr;  ///< as OpenSHMEM names it: fetch_and
+  WordTypes types = WordTypes::integers;
+  Takes takes = Takes::nothing;
+  bool fetches = false;
+};
+/// By AtomicCall.
+std::span<const AtomicForm> atomic_forms() noexcept;
+inline const AtomicForm& form_of(AtomicCall call) noexcept {
+  return atomic_forms()[std::size_t(call)];
+}
+/// The call that OpenSHMEM names so. Throws `invalid_use` for other names.
+AtomicCall atomic_call_named(std::string_view word);
+
+namespace detail {
+
+/// By AtomicCall. Those of integers do nothing to other types.
+template <class T>
+inline constexpr T (*atomic_functions[])(Context& rma, Symmetric<T> at, T value, T expected, Rank peer,
+                                         CallSite where) = {
+#define TRANSHIP_GIVES_nothing
+#define TRANSHIP_GIVES_one
+#define TRANSHIP_GIVES_value value,
+#define TRANSHIP_GIVES_exchange expected, value,
+#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word)                                     \
+  [](Context& rma, Symmetric<T> at, [[maybe_unused]] T value, [[maybe_unused]] T expected, Rank peer, \
+     CallSite where) -> T {                                                                           \
+    if constexpr (Atomic##elements<T>) {                                                              \
+      if constexpr (std::is_void_v<decltype(rma.name(at, TRANSHIP_GIVES_##takes peer, where))>)       \
+        rma.name(at, TRANSHIP_GIVES_##takes peer, where);                                             \
+      else                                                                                            \
+        return rma.name(at, TRANSHIP_GIVES_##takes peer, where);                                      \
+    }                                                                                                 \
+    return T{};                                                                                       \
+  },
+#include <tranship/kernels/atomics.def>
+#undef TRANSHIP_GIVES_nothing
+#undef TRANSHIP_GIVES_one
+#undef TRANSHIP_GIVES_value
+#undef TRANSHIP_GIVES_exchange
+};
+
+}  // namespace detail
+
+/// What was there before, and 0 where the call does not fetch. `value` and `expected` count where the call takes them.
+/// The call must take elements of this type.
+template <class T>
+T run_atomic(Context& rma, AtomicCall call, Symmetric<T> at, T value, T expected, Rank peer, CallSite where) {
+  return detail::atomic_functions<T>[std::size_t(call)](rma, at, value, expected, peer, where);
+}
+/// Calls `f(T{})` for a type that the call takes. Throws `invalid_use` for others.
+template <class F>
+decltype(auto) with_word_of(AtomicCall call, ElementType type, F&& f) {
+  const AtomicForm& form = form_of(call);
+  if (form.types == WordTypes::integers && (type == ElementType::f32 || type == ElementType::f64))
+    refuse_word(form.word, type, form.types);
+  return with_word<WordTypes::numbers>(type, form.word, f);
+}
+
+/// A word as the low bits of 64, which is how code without templates holds it.
+template <class T>
+T word_of_bits(std::uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+template <class T>
+std::uint64_t bits_of_word(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+/// run_atomic() of the first element at `at`.
+std::uint64_t run_atomic_on_bits(Context& rma, AtomicCall call, ElementType type, void* at, std::uint64_t value,
+                                 std::uint64_t expected, Rank peer, CallSite where);
+
+/// The waits for several variables, and the tests of them.
+enum class Several : std::int32_t { wait_until_all, wait_until_any, wait_until_some, test_all, test_any, test_some };
+inline constexpr const char* several_names[] = {"wait_until_all", "wait_until_any", "wait_until_some",
+                                                "test_all",       "test_any",       "test_some"};
+constexpr bool waits(Several what) noexcept {
+  return what <= Several::wait_until_some;
+}
+/// Throws `invalid_use` for a number of values or of entries of `skip` that does not fit.
+void check_several(Several what, std::size_t variables, std::size_t wanted, std::size_t skip);
+
+/// Puts the places of variables that compare so into `places`, which has room for all, and returns how many there are:
+/// none where a test has found none, and all where `all` of them do. `wanted` has one value, or one for each variable,
+/// and `skip` is empty or has one number for each, where any but 0 leaves the variable out; else throws `invalid_use`.
+template <class T>
+Index look_at_several(Context& rma, Several what, Symmetric<T> words, std::span<Index> places, Comparison comparison,
+                      std::span<const T> wanted, std::span<const int> skip, CallSite where) {
+  const auto count = std::size_t(words.size());
+  check_several(what, count, wanted.size(), skip.size());
+  std::vector<T> each;
+  if (wanted.size() != count) {
+    each.assign(count, wanted[0]);
+    wanted = each;
+  }
+  const auto first = [&](Index found) { return found < 0 ? 0 : (places[0] = found, 1); };
+  switch (what) {
+    case Several::wait_until_some:
+      return rma.wait_until_some(words, places, comparison, wanted, skip, where);
+    case Several::wait_until_any:
+      return first(rma.wait_until_any(words, comparison, wanted, skip, where));
+    case Several::test_some:
+      return rma.test_some(words, places, comparison, wanted, skip, where);
+    case Several::test_any:
+      return first(rma.test_any(words, comparison, wanted, skip, where));
+    case Several::test_all:
+      if (!rma.test_all(words, comparison, wanted, skip, where)) return 0;
+      break;
+    case Several::wait_until_all:
+      rma.wait_until_all(words, comparison, wanted, skip, where);
+      break;
+  }
+  std::iota(places.begin(), places.end(), Index(0));
+  return words.size();
+}
+
+}  // namespace tranship
