@@ -321,7 +321,7 @@ void add_compiled_names(nb::module_& module) {
 #endif
   module.attr("transfer_names") = names_of(transfer_names);
   nb::list atomics;
-  for (const AtomicForm& form : atomic_forms()) atomics.append(form.word);
+  for (const AtomicForm& form : atomic_forms) atomics.append(form.word);
   module.attr("atomic_names") = nb::tuple(atomics);
   module.attr("several_names") = names_of(several_names);
 }

@@ -21,6 +21,7 @@ NOUNS = (
 COUNTED = re.compile(r"(?P<before>[\w\" ]{0,12})\{\d?\} (?P<noun>([a-z]+ )?(" + NOUNS + r"))\b")
 LIMIT = re.compile(r"(more than|at most|up to|\b[01] to) $")
 OWN_PLURAL = re.compile(r'== 1 \? "(?P<one>\w*)" : "(?P<several>\w*s)"')
+IRREGULAR = re.compile(r'\b(amount|counted|plural)\([^"]*"(?P<one>[\w ]*(s|x|ch|sh|[^aeiou]y))"\)')
 # Words between a number and a noun of another one: "{} of elements", "tensor {} has elements".
 JOINTS = {"a", "after", "and", "are", "as", "at", "beyond", "between", "for", "from", "has", "have", "holds", "in", "is"}
 JOINTS |= {"leaves", "makes", "of", "on", "or", "share", "takes", "that", "to", "wants", "with", "writes"}
@@ -67,6 +68,8 @@ def check_text(name, text, used=None):
                     used.add((name, words[-1]))
                 continue
             problems.append(f"{name}:{number}: '{{}} {match['noun']}' says '1 {match['noun']}': take amount(n, ...)")
+        for match in IRREGULAR.finditer(line):
+            problems.append(f"{name}:{number}: '{match['one']}' takes more than an s: say its plural, too")
         for match in OWN_PLURAL.finditer(line):
             problems.append(f"{name}:{number}: '{match['several']}' beside '{match['one']}': take plural(n, ...)")
     return problems

@@ -339,6 +339,7 @@ class Amounts(unittest.TestCase):
             'fail("{}: {} entries", where, n);',
             'fmt::format("{}{}", what, n == 1 ? "" : "s")',
             'const char* unit = n == 1 ? "cell" : "cells";',
+            'amount(n, "halo axis")',
         ]:
             with self.subTest(text):
                 found = check_amounts.check_text("src/tranship/a.cpp", "\n" + text)
@@ -351,6 +352,7 @@ class Amounts(unittest.TestCase):
             'throw_error(code, "{} of bytes that {} has elements of", name, other);',
             '// "{} bytes"',
             'amount(n, "byte")',
+            'amount(n, "array") + amount(n, "axis", "axes")',
         ]:
             with self.subTest(text):
                 self.assertEqual(check_amounts.check_text("src/tranship/a.cpp", text), [])

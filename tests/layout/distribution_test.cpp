@@ -412,7 +412,7 @@ TEST(IndexedDistribution, RefusesListsThatMakeNoSense) {
       return error.message();
     }
   };
-  EXPECT_EQ(message({4}, 1, grid(2), {{{0}, {}}}), "1 index lists for 2 parts");
+  EXPECT_EQ(message({4}, 1, grid(2), {{{0}, {}}}), "1 index list for 2 parts");
   EXPECT_EQ(message({4}, 2, grid(1), {{{0}, {}}}), "2 indexed dimensions of an array of 1");
   EXPECT_EQ(message({4}, 0, grid(1), {{{0}, {}}}), "0 indexed dimensions of an array of 1");
   EXPECT_EQ(message({4}, 1, grid(1, 1), {{{0}, {}}}),

@@ -178,7 +178,7 @@ TEST_F(TiledHaloErrors, ShapesOfFields) {
   expect(ErrorCode::invalid_use, {"5 arrays", "6 tiles"}, {five});
   TiledField one_dim = field(square(4, 4));
   one_dim.tile_dims = {0};
-  expect(ErrorCode::invalid_use, {"1 tile dimensions", "has 2"}, {one_dim});
+  expect(ErrorCode::invalid_use, {"1 tile dimension,", "has 2"}, {one_dim});
   for (const std::vector<int>& dims : {std::vector<int>{0, 2}, {0, -1}, {1, 1}}) {
     TiledField wrong = field(square(4, 4));
     wrong.tile_dims = dims;

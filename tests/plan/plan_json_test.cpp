@@ -316,7 +316,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
 TEST(CheckPlan, ListsToo) {
   const Wrong cases[] = {
       {"indexed_receives[0]: peer -1 is below 0", [](TransferPlan& p) { p.indexed_receives[0].peer = -1; }},
-      {"indexed_receives[0]: 2 source cells for 1 target cells",
+      {"indexed_receives[0]: 2 source cells for 1 target cell",
        [](TransferPlan& p) { p.indexed_receives[0].source_cells.push_back(0); }},
       {"indexed_receives[0]: target cell 2 is outside [0, 2)",
        [](TransferPlan& p) { p.indexed_receives[0].target_cells[0] = 2; }},

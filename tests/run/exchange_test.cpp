@@ -608,7 +608,7 @@ TEST(Exchange, RefusesWhatDoesNotFitOnEveryRank) {
       return error_of([&] { Exchange(world, std::move(p), std::move(views), options); });
     };
     EXPECT_EQ(error(plan, {array.view}), "");
-    EXPECT_NE(error(plan, {}).find("1 slots, 0 arrays"), std::string::npos);
+    EXPECT_NE(error(plan, {}).find("1 slot, 0 arrays"), std::string::npos);
 
     StridedView wrong = array.view;
     wrong.extents = {5};

@@ -241,12 +241,14 @@ class Launch {
     }
     close_sockets(-1);
     std::vector<int> codes;
+    Rank killed = -1;  // others may tell what they make of it before its parent hears of it
     for (std::size_t left = processes.size(); left > 0; --left) {
       int status = 0;
       const pid_t ended = waitpid(-1, &status, 0);
       const auto at = std::find(processes.begin(), processes.end(), ended);
       const Rank rank = ranks[std::size_t(at - processes.begin())];
       codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+      if (WIFSIGNALED(status) && killed < 0) killed = rank;
       if (!shared->board().ended(rank))
         shared->board().post_failed(rank, ErrorCode::peer_lost,
                                     WIFSIGNALED(status)
@@ -254,7 +256,7 @@ class Launch {
                                                       WTERMSIG(status), strsignal(WTERMSIG(status)))
                                         : fmt::format("process {} (rank {}) ended without a word", ended, rank));
     }
-    Ending out{.first_failed = shared->board().first_failed()};
+    Ending out{.first_failed = killed >= 0 ? killed : shared->board().first_failed()};
     if (const std::optional<int> all = shared->board().exit_status();
         all && std::count(codes.begin(), codes.end(), *all) == std::ptrdiff_t(codes.size()))
       out.exit_status = all;

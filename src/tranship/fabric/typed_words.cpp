@@ -1,6 +1,7 @@
 #include "tranship/fabric/typed_words.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -16,31 +17,11 @@ void refuse_word(const char* what, ElementType type, WordTypes types) {
               name_of(type));
 }
 
-std::span<const AtomicForm> atomic_forms() noexcept {
-  using Takes = AtomicForm::Takes;
-  constexpr WordTypes Element = WordTypes::numbers, Integer = WordTypes::integers;
-  constexpr bool fetched = true, nothing = false;
-  static constexpr AtomicForm forms[] = {
-#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word) {word, elements, Takes::takes, returns},
-#include <tranship/kernels/atomics.def>
-  };
-  return forms;
-}
-
 AtomicCall atomic_call_named(std::string_view word) {
-  const auto forms = atomic_forms();
-  const auto found =
-      std::find_if(forms.begin(), forms.end(), [&](const AtomicForm& form) { return form.word == word; });
-  if (found == forms.end()) throw_error(ErrorCode::invalid_use, "no atomic operation '{}'", word);
-  return static_cast<AtomicCall>(found - forms.begin());
-}
-
-std::uint64_t run_atomic_on_bits(Context& rma, AtomicCall call, ElementType type, void* at, std::uint64_t value,
-                                 std::uint64_t expected, Rank peer, CallSite where) {
-  return with_word_of(call, type, [&]<class T>(T) {
-    const auto word = Symmetric<T>::at(static_cast<T*>(at), 1);
-    return bits_of_word(run_atomic(rma, call, word, word_of_bits<T>(value), word_of_bits<T>(expected), peer, where));
-  });
+  const auto* const found = std::find_if(std::begin(atomic_forms), std::end(atomic_forms),
+                                         [&](const AtomicForm& form) { return form.word == word; });
+  if (found == std::end(atomic_forms)) throw_error(ErrorCode::invalid_use, "no atomic operation '{}'", word);
+  return static_cast<AtomicCall>(found - std::begin(atomic_forms));
 }
 
 void check_several(Several what, std::size_t variables, std::size_t wanted, std::size_t skip) {

@@ -63,9 +63,21 @@ struct AtomicForm {
   bool fetches = false;
 };
 /// By AtomicCall.
-std::span<const AtomicForm> atomic_forms() noexcept;
-inline const AtomicForm& form_of(AtomicCall call) noexcept {
-  return atomic_forms()[std::size_t(call)];
+inline constexpr AtomicForm atomic_forms[] = {
+#define TRANSHIP_FORM_Element WordTypes::numbers
+#define TRANSHIP_FORM_Integer WordTypes::integers
+#define TRANSHIP_FORM_fetched true
+#define TRANSHIP_FORM_nothing false
+#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word) \
+  {word, TRANSHIP_FORM_##elements, AtomicForm::Takes::takes, TRANSHIP_FORM_##returns},
+#include <tranship/kernels/atomics.def>
+#undef TRANSHIP_FORM_Element
+#undef TRANSHIP_FORM_Integer
+#undef TRANSHIP_FORM_fetched
+#undef TRANSHIP_FORM_nothing
+};
+constexpr const AtomicForm& form_of(AtomicCall call) noexcept {
+  return atomic_forms[std::size_t(call)];
 }
 /// The call that OpenSHMEM names so. Throws `invalid_use` for other names.
 AtomicCall atomic_call_named(std::string_view word);
@@ -129,8 +141,13 @@ std::uint64_t bits_of_word(T value) {
   return bits;
 }
 /// run_atomic() of the first element at `at`.
-std::uint64_t run_atomic_on_bits(Context& rma, AtomicCall call, ElementType type, void* at, std::uint64_t value,
-                                 std::uint64_t expected, Rank peer, CallSite where);
+inline std::uint64_t run_atomic_on_bits(Context& rma, AtomicCall call, ElementType type, void* at, std::uint64_t value,
+                                        std::uint64_t expected, Rank peer, CallSite where) {
+  return with_word_of(call, type, [&]<class T>(T) {
+    const auto word = Symmetric<T>::at(static_cast<T*>(at), 1);
+    return bits_of_word(run_atomic(rma, call, word, word_of_bits<T>(value), word_of_bits<T>(expected), peer, where));
+  });
+}
 
 /// The waits for several variables, and the tests of them.
 enum class Several : std::int32_t { wait_until_all, wait_until_any, wait_until_some, test_all, test_any, test_some };

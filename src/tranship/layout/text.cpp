@@ -258,7 +258,7 @@ class Parser {
       note(LayoutValue::axes);
       if (int(out.size()) > dims)
         fail_at(at, ErrorCode::bad_text,
-                fmt::format("more than {} in the order of a grid of {}", amount(dims + 1, "axis"), dims));
+                fmt::format("more than {} in the order of a grid of {}", amount(dims + 1, "axis", "axes"), dims));
       if (accept_word("r")) {
         out.push_back(dims);
         continue;

@@ -43,7 +43,8 @@ void Execution::spend(Index work) {
   if (stamps_ > options_.accesses_max)
     throw_error(ErrorCode::unsupported,
                 "a proof that notes more than {} at a time; this program of {} and {} takes more",
-                amount(options_.accesses_max, "access"), amount(size(), "rank"), amount(count_steps(program_), "step"));
+                amount(options_.accesses_max, "access", "accesses"), amount(size(), "rank"),
+                amount(count_steps(program_), "step"));
   if (out_.work > options_.work_max)
     throw_error(ErrorCode::unsupported, "a proof of more than {}; this program of {} and {} takes more",
                 amount(options_.work_max, "comparison"), amount(size(), "rank"), amount(count_steps(program_), "step"));
