@@ -64,7 +64,7 @@ void several_at_once(ts::World& world) {
   ts::Redistribution({{u, to_u}, {v, to_v}, {p, to_p}})();
 
   ts::Array<double> corner(world, ts::distribution({20, 20}, ts::grid(4, 1), {ts::block(), ts::whole()}));
-  ts::Redistribution cut(to_u, corner, {},
+  ts::Redistribution cut(to_u, corner,
                          {.part = ts::SubArray{.source = {40, 28}, .target = {0, 0}, .extents = {20, 20}}});
   cut();
 

@@ -549,7 +549,7 @@ void bind_arrays(nb::module_& module) {
         return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
           std::vector<ArrayPair> moved;
           for (std::size_t i = 0; i < refs.size(); i += 2) moved.push_back({refs[i], refs[i + 1]});
-          return Redistribution(moved, options, plan, where);
+          return Redistribution(moved, plan, options, where);
         });
       },
       "pairs"_a, "schedule"_a, "snapshot"_a, "part"_a = nb::none());
@@ -558,7 +558,7 @@ void bind_arrays(nb::module_& module) {
       [](const ArrayHandle& source, const ArrayHandle& target, const std::string& schedule) {
         const ExchangeOptions options{schedule_named(schedule)};
         return moving({source, target}, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return RedistributionAdjoint(refs[0], refs[1], options, RedistributionOptions{}, where);
+          return RedistributionAdjoint(refs[0], refs[1], options, where);
         });
       },
       "source"_a, "target"_a, "schedule"_a);

@@ -12,8 +12,10 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/heap/registered_memory.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/peer_views.hpp>
+#include <tranship/fabric/seam/heap_place.hpp>
+#include <tranship/fabric/symmetric.hpp>
 #include <tranship/face/shmem/collectives.hpp>
 #include <tranship/face/shmem/numbers.hpp>
 #include <tranship/face/shmem/views.hpp>

@@ -204,7 +204,7 @@ TEST_P(ManyArrays, boxes_move_to_boxes_elsewhere) {
       Array<double> a(world, from), b(world, to);
       a.fill_owned([](const Indices& cell) { return value_of(cell); });
       for_each_stored(to, world.rank(), [&](const Indices& local, const auto&) { b.put(local, -1); });
-      Redistribution move(a, b, {}, {.part = part});
+      Redistribution move(a, b, {.part = part});
       move();
       for_each_stored(to, world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
         Indices at = cell.at, in_source = cell.at;
@@ -222,7 +222,7 @@ TEST_P(ManyArrays, boxes_move_to_boxes_elsewhere) {
     const Distribution small({4}, grid(1), {block()});
     const Array<double> a(world, small), b(world, small);
     require_says(error_of_rank([&] {
-                   Redistribution(a, b, {}, {.part = SubArray{{2}, {0}, {3}}});
+                   Redistribution(a, b, {.part = SubArray{{2}, {0}, {3}}});
                  }),
                  ErrorCode::invalid_use, {"a box from [2] of extents [3] leaves the source of extents [4]"});
   });
@@ -253,7 +253,7 @@ TEST_P(ManyArrays, structs_are_moved_as_bytes) {
                    {.schedule = schedule})();
       require(a.count_wrong(particle_of) == 0, "ghosts");
       const Array<Particle> target(world, columns);
-      Redistribution(a, target, {.schedule = schedule}, {.part = SubArray{{2, 1}, {0, 0}, {6, 3}}})();
+      Redistribution(a, target, {.part = SubArray{{2, 1}, {0, 0}, {6, 3}}}, {.schedule = schedule})();
       require(target.count_wrong([](const Indices& cell) {
         if (cell[0] >= 6 || cell[1] >= 3) return Particle{};
         return particle_of({cell[0] + 2, cell[1] + 1});
@@ -405,7 +405,7 @@ TEST_P(ManyArrays, leases_know_what_boxes_and_interfaces_change) {
     from.fill_owned([](const Indices& cell) { return 100.0 + double(cell[0]); });
     write_owned(u, [](Index cell) { return double(cell); });
     check(u, [](Index cell) { return double(cell); });
-    Redistribution cut(from, u, {}, {.part = SubArray{.source = {3}, .target = {5}, .extents = {4}}});
+    Redistribution cut(from, u, {.part = SubArray{.source = {3}, .target = {5}, .extents = {4}}});
     for (int repeat = 0; repeat < 2; ++repeat) {
       cut();
       check(u, [](Index cell) { return cell >= 5 && cell < 9 ? 98.0 + double(cell) : double(cell); });

@@ -15,6 +15,7 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/run/exchange_log.hpp>

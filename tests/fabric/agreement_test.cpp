@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/base/random.hpp>
+#include <tranship/fabric/seam/call.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
 #include "support/ranks.hpp"

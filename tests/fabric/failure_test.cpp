@@ -11,9 +11,11 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <tranship/base/sync.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/seam/board.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 
 #include "support/ranks.hpp"
 #include "support/thinned.hpp"
@@ -862,6 +864,11 @@ const Difference team_differences[] = {
     {"members", [](Team& team) { team.split_strided({.count = 1}); },
      [](Team& team) { team.split_strided({.first = 1, .count = 1}); }, "split of 1 member from 0, 1 apart",
      "split of 1 member from 1, 1 apart"},
+    {"list",
+     [](Team& team) {
+       team.split_listed({1, 0});
+     },
+     [](Team& team) { team.split_2d(1); }, "split by a list", "split in rows of 1"},
     {"rows", [](Team& team) { team.split_2d(2); }, [](Team& team) { team.split_2d(1); }, "split in rows of 2",
      "split in rows of 1"},
 };

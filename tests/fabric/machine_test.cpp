@@ -13,6 +13,7 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/seam/domain.hpp>
 
 namespace tranship {
 namespace {

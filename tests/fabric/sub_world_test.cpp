@@ -13,7 +13,10 @@
 
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/seam/heap_place.hpp>
 #include <tranship/fabric/sub_world.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 
 #include "support/ranks.hpp"
 

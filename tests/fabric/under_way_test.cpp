@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/under_way.hpp>
 
 #include "support/ranks.hpp"

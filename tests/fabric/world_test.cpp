@@ -17,6 +17,7 @@
 #include <tranship/base/pages.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/rank_scope.hpp>

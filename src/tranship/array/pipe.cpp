@@ -13,6 +13,9 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/agreement.hpp>
+#include <tranship/fabric/polls.hpp>
+#include <tranship/fabric/seam/call.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/lower/view_overlap.hpp>
@@ -267,7 +270,7 @@ struct PipeEnd::State {
   bool test_frame(CallSite where) {
     WaitNote note("a frame of the pipe", pipe.counted_sender, where);
     if (is_put(note)) return true;
-    if (--polls_left <= 0) polls_left = pipe.world.look_at_flags(note);
+    if (--polls_left <= 0) polls_left = detail::Polls(pipe.world).look_at_flags(note);
     return false;
   }
 };

@@ -129,12 +129,12 @@ ArrayPlan adjoint_of(const ArrayPair& pair, const RedistributionOptions& options
 
 }  // namespace
 
-Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
-                               const RedistributionOptions& plan, CallSite where)
-    : Redistribution(std::vector<ArrayPair>{{source, target}}, options, plan, where) {}
+Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, const RedistributionOptions& plan,
+                               ExchangeOptions options, CallSite where)
+    : Redistribution(std::vector<ArrayPair>{{source, target}}, plan, options, where) {}
 
-Redistribution::Redistribution(const std::vector<ArrayPair>& pairs, ExchangeOptions options,
-                               const RedistributionOptions& plan, CallSite where)
+Redistribution::Redistribution(const std::vector<ArrayPair>& pairs, const RedistributionOptions& plan,
+                               ExchangeOptions options, CallSite where)
     : ArrayExchange(located(where, [&] { return plan_of(pairs, plan); }), options, where) {}
 
 Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan,
@@ -145,8 +145,8 @@ Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, T
                             }),
                     options, where) {}
 
-RedistributionAdjoint::RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
-                                             const RedistributionOptions& plan, CallSite where)
+RedistributionAdjoint::RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target,
+                                             const RedistributionOptions& plan, ExchangeOptions options, CallSite where)
     : ArrayExchange(located(where,
                             [&] {
                               return adjoint_of({source, target}, plan);

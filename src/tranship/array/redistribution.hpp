@@ -34,12 +34,20 @@ class Redistribution : public ArrayExchange {
   /// `mismatch` when their calls differ; `invalid_use` for a target that shares memory with another array or with
   /// itself; `no_memory`. `timeout` and `peer_lost` where a rank does not come. Targets are as they were then, except
   /// with Schedule::measured.
-  Redistribution(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options = {},
-                 const RedistributionOptions& plan = {}, CallSite where = CallSite::here());
+  ///
+  /// Like all exchanges it takes the options that say which cells move before those that say how. The latter may stand
+  /// alone.
+  Redistribution(const ArrayRef& source, const ArrayRef& target, const RedistributionOptions& plan = {},
+                 ExchangeOptions options = {}, CallSite where = CallSite::here());
+  Redistribution(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
+                 CallSite where = CallSite::here())
+      : Redistribution(source, target, RedistributionOptions{}, options, where) {}
   /// Several arrays at once: what goes from one rank to another is one message. Pairs of the same two layouts are set
   /// up in about the time of one. A source may stand in several pairs.
-  explicit Redistribution(const std::vector<ArrayPair>& pairs, ExchangeOptions options = {},
-                          const RedistributionOptions& plan = {}, CallSite where = CallSite::here());
+  explicit Redistribution(const std::vector<ArrayPair>& pairs, const RedistributionOptions& plan = {},
+                          ExchangeOptions options = {}, CallSite where = CallSite::here());
+  Redistribution(const std::vector<ArrayPair>& pairs, ExchangeOptions options, CallSite where = CallSite::here())
+      : Redistribution(pairs, RedistributionOptions{}, options, where) {}
   /// With this rank's plan, made or loaded before, for arrays of these layouts. Throws `mismatch` for a plan of others.
   Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan, ExchangeOptions options = {},
                  CallSite where = CallSite::here());
@@ -53,8 +61,11 @@ class RedistributionAdjoint : public ArrayExchange {
  public:
   /// Throws `invalid_use` for elements that cannot be added, and for a const source; and `mismatch`, `invalid_use`,
   /// `unsupported`, `no_memory`, `timeout` and `peer_lost` for the reasons that Redistribution above gives.
-  RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options = {},
-                        const RedistributionOptions& plan = {}, CallSite where = CallSite::here());
+  RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, const RedistributionOptions& plan = {},
+                        ExchangeOptions options = {}, CallSite where = CallSite::here());
+  RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
+                        CallSite where = CallSite::here())
+      : RedistributionAdjoint(source, target, RedistributionOptions{}, options, where) {}
 };
 
 }  // namespace tranship

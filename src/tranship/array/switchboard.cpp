@@ -8,6 +8,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/meeting_point.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>

@@ -51,4 +51,7 @@ std::string to_string(Device device);
 /// The reverse, of the kinds that the process knows; `bad_text` with the column of the first wrong character.
 Result<Device> parse_device(std::string_view text);
 
+/// The number of a memory within Devices (memory/device/devices.hpp); the host's is 0.
+using MemoryId = int;
+
 }  // namespace tranship

@@ -1,4 +1,4 @@
-// Detail: Mutex, what std::mutex is, for sections that take less time than a call into the C library. A thread that
+// Private: Mutex, what std::mutex is, for sections that take less time than a call into the C library. A thread that
 // finds it taken sleeps until it is free, as there (Drepper, "Futexes Are Tricky", its second mutex).
 #pragma once
 

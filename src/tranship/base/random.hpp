@@ -1,4 +1,4 @@
-// Detail: The numbers that a seed gives, the same on every machine: SplitMix64 (Steele, Lea, Flood 2014).
+// Private: The numbers that a seed gives, the same on every machine: SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Detail: The seam of all lock-free code: protocols are templates on a `Sync`, so that tests explore interleavings.
+// Private: The seam of all lock-free code: protocols are templates on a `Sync`, so that tests explore interleavings.
 //
 // RealSync is std::atomic and plain memory. The tests' ExploredSync runs the same protocol under a controlled
 // scheduler, and models what release and acquire promise. Payload goes through the seam too, or a flag raised too early
@@ -12,8 +12,6 @@
 #if defined(__unix__)
 #include <sched.h>
 #endif
-
-#include <tranship/base/sanitizers.hpp>
 
 namespace tranship {
 
@@ -79,23 +77,5 @@ struct RealSync {
   }
 };
 static_assert(SyncSeam<RealSync>);
-
-// Between plain stores and loads, where there is no word to be released or acquired.
-
-/// Stores before it are seen before stores after it.
-inline void release_fence() noexcept {
-#if !defined(TRANSHIP_TSAN)  // which knows no fences
-  std::atomic_thread_fence(std::memory_order_release);
-#endif
-}
-/// Stores before it are seen by all before any load or store after it is made.
-inline void full_fence() noexcept {
-#if defined(TRANSHIP_TSAN)
-  static std::atomic<int> all = 0;
-  all.fetch_add(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
 
 }  // namespace tranship

@@ -5,6 +5,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/kernels/host/host_move.hpp>

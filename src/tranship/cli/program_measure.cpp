@@ -15,6 +15,7 @@
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/program_argument.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/file/io/atomic_write.hpp>
 #include <tranship/run/machine_trial.hpp>
 

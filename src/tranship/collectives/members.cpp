@@ -6,6 +6,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/kernels/host/reduce.hpp>
 

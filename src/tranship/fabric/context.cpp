@@ -5,6 +5,9 @@
 #include <string_view>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
+#include <tranship/fabric/seam/transport.hpp>
+#include <tranship/kernels/copy_block.hpp>
 
 namespace tranship {
 namespace {

@@ -49,7 +49,8 @@ namespace tranship {
 
 namespace detail {
 class LaneMessenger;
-}
+class Polls;
+}  // namespace detail
 
 enum class SizeRule : std::uint8_t {
   smaller_wins,  ///< target and source may differ in size
@@ -439,6 +440,7 @@ class Context : private detail::Transfers {
   friend class Team;
   friend class World;
   friend class detail::LaneMessenger;
+  friend class detail::Polls;
   friend void detail::count_forks();
 
   /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.

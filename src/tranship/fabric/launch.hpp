@@ -6,10 +6,17 @@
 #include <optional>
 
 #include <tranship/base/function_ref.hpp>
-#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
+
+/// Where the threads of ranks may run.
+enum class Pinning : std::uint8_t {
+  automatic,  ///< by memory node where there are several, else none; TRANSHIP_PIN (none, node, core) overrides it
+  none,       ///< wherever the system puts them
+  node,       ///< on the cores of one memory node, so that what a rank touches first stays near it
+  core,       ///< on one core, neighbours side by side; for ranks that have the machine to themselves
+};
 
 struct LaunchOptions {
   int ranks = 1;

@@ -16,6 +16,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
+#include <tranship/fabric/launch.hpp>
 
 namespace tranship {
 namespace {

@@ -1,4 +1,4 @@
-// Detail: The machine that this process runs on, as hwloc sees it, and where its ranks run.
+// Private: The machine that this process runs on, as hwloc sees it, and where its ranks run.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,7 @@
 
 namespace tranship {
 
-/// Where the threads of ranks may run.
-enum class Pinning : std::uint8_t {
-  automatic,  ///< by memory node where there are several, else none; TRANSHIP_PIN (none, node, core) overrides it
-  none,       ///< wherever the system puts them
-  node,       ///< on the cores of one memory node, so that what a rank touches first stays near it
-  core,       ///< on one core, neighbours side by side; for ranks that have the machine to themselves
-};
+enum class Pinning : std::uint8_t;  // launch.hpp
 
 enum class HugePages : std::uint8_t {
   never,

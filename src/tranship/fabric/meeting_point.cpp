@@ -6,7 +6,9 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/seam/rank_list.hpp>
+#include <tranship/fabric/seam/team_slots.hpp>
 
 namespace tranship {
 namespace {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {

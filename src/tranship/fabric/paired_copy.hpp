@@ -9,6 +9,7 @@
 #include <tranship/base/sync.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/sync/claim.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {

@@ -14,6 +14,9 @@
 
 namespace tranship {
 
+class Board;
+class Fabric;
+
 struct JoinOptions {
   /// What each rank's symmetric heap may grow to, as LaunchOptions say. Ranks that say it must say the same; those that
   /// do not take what the others say.

@@ -31,7 +31,7 @@ SubWorld::SubWorld(Team& team, const SubWorldOptions& options, CallSite where) {
         "a sub-world of a team whose members 0 and {} are ranks {} and {}: members must be in the order of their "
         "ranks (rank {}, {})",
         team.size() - 1, team.world_rank(0), team.world_rank(team.size() - 1), around.rank(), short_name(where));
-  const SymmetricHeap::Lent lent = around.heap_.lend(team, options.heap_bytes, where);
+  const SymmetricHeap::Lent lent = around.heap_->lend(team, options.heap_bytes, where);
   std::optional<Team> mine = team.split_strided({.count = team.size()}, where);
   state_ = std::make_unique<State>(*std::move(mine), around, *around.fabric_, lent);
 }

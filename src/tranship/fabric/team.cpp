@@ -1,14 +1,46 @@
 #include "tranship/fabric/team.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
+#include <tranship/fabric/agreement.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
+
+namespace {
+
+/// Splits that are not strided say so in the highest bits of their detail.
+constexpr std::uint64_t listed_split = std::uint64_t(3) << 60;
+
+/// A list of members, as far as ranks tell each other what they have brought.
+struct BroughtList {
+  static constexpr std::size_t shown_max = 10;
+  std::uint64_t count = 0;
+  std::uint64_t fingerprint = 0;
+  int shown[shown_max] = {};
+
+  explicit BroughtList(const std::vector<int>& list = {}) : count(list.size()) {
+    for (const int member : list) fingerprint = splitmix64(fingerprint + std::uint64_t(member) + 1);
+    std::copy_n(list.begin(), std::min(list.size(), shown_max), shown);
+  }
+  std::string text() const {
+    const std::size_t end = std::min<std::size_t>(count, shown_max);
+    std::string out;
+    for (std::size_t i = 0; i < end; ++i) out += fmt::format("{}{}", i > 0 ? ", " : "", shown[i]);
+    return fmt::format("[{}{}]{}", out, end < count ? ", ..." : "", end < count ? fmt::format(" of {}", count) : "");
+  }
+  friend bool operator==(const BroughtList& a, const BroughtList& b) {
+    return a.count == b.count && a.fingerprint == b.fingerprint;
+  }
+};
+
+}  // namespace
 
 struct Team::State {
   World& world;
@@ -67,7 +99,11 @@ void Team::all_gather(const Call& call, const void* mine, std::size_t size_bytes
   state_->meeting->gather(world(), call, mine, size_bytes, all, where);
 }
 
-void Team::reduce(const Call& call, void* record, std::size_t size_bytes, Meeting::Combine combine, CallSite where) {
+void Team::reduce(void* record, std::size_t size_bytes, Combining combine, CallSite where) {
+  reduce({.kind = CallKind::agreement, .size_bytes = size_bytes}, record, size_bytes, combine, where);
+}
+void Team::reduce(const Call& call, void* record, std::size_t size_bytes, Combining combine, CallSite where) {
+  static_assert(record_bytes_max == Meeting::record_bytes_max);
   world().check_process();
   state_->meeting->reduce(world(), call, record, size_bytes, combine, where);
 }
@@ -117,7 +153,6 @@ std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite wh
     throw_error(ErrorCode::invalid_use, "{} of a team of {}: 1 to {} are possible (rank {}, {})",
                 amount(list.size(), "member"), size(), size(), world().rank(), short_name(where));
   std::vector<bool> is_named(static_cast<std::size_t>(size()));
-  std::uint64_t names = 0;
   for (const int member : list) {
     if (member < 0 || member >= size())
       throw_error(ErrorCode::invalid_use, "no member {} in a team of {} (rank {}, {})", member, size(), world().rank(),
@@ -126,9 +161,17 @@ std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite wh
       throw_error(ErrorCode::invalid_use, "member {} is twice in a list of {} (rank {}, {})", member,
                   amount(list.size(), "member"), world().rank(), short_name(where));
     is_named[std::size_t(member)] = true;
-    names = splitmix64(names + std::uint64_t(member) + 1);
   }
-  const Call call{.kind = CallKind::split, .size_bytes = list.size(), .detail = names};
+  const Call call{.kind = CallKind::split, .detail = listed_split};
+  const Alike<BroughtList> lists = reduce(
+      call, Alike<BroughtList>::of(rank(), BroughtList(list)),
+      [](const Alike<BroughtList>& a, const Alike<BroughtList>& b) { return joined(a, b); }, where);
+  if (lists.differ()) {
+    const std::string one = lists.first.text(), other = lists.other.text();
+    throw_error(ErrorCode::mismatch, "split_listed: rank {} lists members {}, rank {} {}{} (rank {}, {})",
+                world_rank(lists.first_member), one, world_rank(lists.other_member), other,
+                one == other ? ", which differ later" : "", world().rank(), short_name(where));
+  }
   const Members inner = Members::of(list).in(members());
   return split(inner.member_of(world().rank()) < 0 ? std::nullopt : std::optional(inner), call, where);
 }

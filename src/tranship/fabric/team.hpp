@@ -10,10 +10,15 @@
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
-#include <tranship/fabric/seam/fabric.hpp>
+#include <tranship/fabric/seam/members.hpp>
 
 namespace tranship {
+
+class Fabric;
+class World;
+struct Call;
 
 /// One value per rank, as bytes. Not bool, of which std::vector makes bits.
 template <class T>
@@ -63,22 +68,13 @@ class Team {
   /// bytes on all members. It throws nothing. For small data of set-ups: messages grow with the logarithm of size().
   template <Gatherable T, class Combine>
   T reduce(const Call& call, T mine, Combine&& combine, CallSite where) {
-    static_assert(sizeof(T) <= Meeting::record_bytes_max);
-    reduce(
-        call, &mine, sizeof(T),
-        [&](void* into, const void* from) {
-          T a, b;
-          std::memcpy(&a, into, sizeof(T));
-          std::memcpy(&b, from, sizeof(T));
-          a = combine(a, b);
-          std::memcpy(into, &a, sizeof(T));
-        },
-        where);
+    run_reduction<T>(combine, [&](Combining combining) { reduce(call, &mine, sizeof(T), combining, where); });
     return mine;
   }
   template <Gatherable T, class Combine>
-  T reduce(const T& mine, Combine&& combine, CallSite where = CallSite::here()) {
-    return reduce({.kind = CallKind::agreement, .size_bytes = sizeof(T)}, mine, combine, where);
+  T reduce(T mine, Combine&& combine, CallSite where = CallSite::here()) {
+    run_reduction<T>(combine, [&](Combining combining) { reduce(&mine, sizeof(T), combining, where); });
+    return mine;
   }
 
   struct Strided {
@@ -102,7 +98,9 @@ class Team {
 
   /// For collective calls that are built of these: all must bring the same `call`.
   void meet(const Call& call, CallSite where);
-  void reduce(const Call& call, void* record, std::size_t size_bytes, Meeting::Combine combine, CallSite where);
+  using Combining = FunctionRef<void(void* into, const void* from)>;
+  static constexpr std::size_t record_bytes_max = 256;
+  void reduce(const Call& call, void* record, std::size_t size_bytes, Combining combine, CallSite where);
 
  private:
   friend class MeetingPoint;
@@ -110,6 +108,18 @@ class Team {
   friend class World;
 
   struct State;
+  template <class T, class Combine, class Run>
+  static void run_reduction(Combine&& combine, const Run& run) {
+    static_assert(sizeof(T) <= record_bytes_max);
+    run([&](void* into, const void* from) {
+      T a, b;
+      std::memcpy(&a, into, sizeof(T));
+      std::memcpy(&b, from, sizeof(T));
+      a = combine(a, b);
+      std::memcpy(into, &a, sizeof(T));
+    });
+  }
+  void reduce(void* record, std::size_t size_bytes, Combining combine, CallSite where);
   [[noreturn]] static void refuse_more(const World& world, int teams, CallSite where);
   int slot() const noexcept;
   std::uint64_t calls() const noexcept;

@@ -7,6 +7,9 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/polls.hpp>
+#include <tranship/fabric/seam/transport.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
@@ -62,6 +65,8 @@ Transfers::Transfers(World& world, std::unique_ptr<Transport> transport, int spi
   direct_.heaps = world.heap().place().table(size_);
   if (checks_blocks_) direct_.heaps.size_bytes = 0;
 }
+
+Transfers::~Transfers() = default;
 
 Transfers::Reach Transfers::reach_of(const CopyBlock& block, const long long* strides, int width) {
   Reach reach{.end = width};
@@ -319,7 +324,7 @@ void Transfers::look_at(const char* label, const void* local, Rank peer, const C
   WaitNote note(label, WaitNote::anyone, where);
   note.flag_rank = peer;
   note.flag_index = std::int64_t(direct_.heaps.offset_of(local));
-  polls_left_ = world_->look_at(note, block, width, target);
+  polls_left_ = Polls(*world_).look_at(note, block, width, target);
 }
 void Transfers::poll_transport() const {
   world_->check_process();

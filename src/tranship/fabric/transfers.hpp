@@ -13,12 +13,16 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/strided_view.hpp>
-#include <tranship/base/sync.hpp>
-#include <tranship/fabric/seam/transport.hpp>
+#include <tranship/fabric/atomic.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/lanes/heap_table.hpp>
+
+namespace tranship {
+class Transport;
+struct CopyBlock;
+}  // namespace tranship
 
 namespace tranship::detail {
 
@@ -34,7 +38,7 @@ class Transfers {
   /// `transport` carries what goes to peers that are not direct; nullptr where all are.
   Transfers(World& world, std::unique_ptr<Transport> transport, int spin_rounds, bool are_sizes_equal,
             bool checks_blocks);
-  ~Transfers() = default;
+  ~Transfers();
 
   /// The bytes that one side of a transfer touches: [first, end) from its base.
   struct Reach {

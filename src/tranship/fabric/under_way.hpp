@@ -1,4 +1,4 @@
-// Detail: UnderWay, what a rank has started and not finished: exchanges in flight. Every wait of the rank and every
+// Private: UnderWay, what a rank has started and not finished: exchanges in flight. Every wait of the rank and every
 // loop that polls moves it on, so that ranks may finish in any order what they have started.
 //
 // A list of one rank, for its world and the sub-worlds of that. To join and to leave it costs a lock, which is free

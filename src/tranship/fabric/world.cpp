@@ -1,35 +1,27 @@
 #include "tranship/fabric/world.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
-#include <cstring>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/sync.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/seam/global_exit.hpp>
+#include <tranship/fabric/seam/polling.hpp>
 #include <tranship/fabric/settings.hpp>
-#include <tranship/memory/device/host_device.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
+#include <tranship/fabric/under_way.hpp>
 
 namespace tranship {
 namespace {
-
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  constexpr std::uint64_t prime = 0x100000001b3;
-  std::uint64_t hash = 0;
-  for (; bytes.size() >= sizeof hash; bytes = bytes.subspan(sizeof hash)) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data(), sizeof word);
-    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
-  }
-  for (const std::byte byte : bytes) hash = hash * prime ^ std::uint64_t(byte);
-  return hash;
-}
 
 /// Posts a wait for as long as it lasts, also when the predicate throws.
 class Posted {
@@ -102,9 +94,14 @@ std::int64_t default_timeout_ns() {
 
 World::World(Fabric& fabric, std::int64_t timeout_ns)
     : fabric_(&fabric),
+      rank_(fabric.rank()),
+      size_(fabric.size()),
       timeout_ns_(timeout_ns),
+      polling_(std::make_unique<Polling>()),
+      own_under_way_(std::make_unique<UnderWay>()),
+      under_way_(own_under_way_.get()),
       team_(*this, fabric, {.first = 0, .stride = 1, .count = fabric.size()}, fabric.world_slot()),
-      heap_(*this, fabric),
+      heap_(std::make_unique<SymmetricHeap>(*this, fabric)),
       context_(std::make_unique<Context>(*this)) {}
 World::~World() = default;
 
@@ -135,6 +132,14 @@ PeerKind World::peer_kind(Rank peer) const {
   return fabric_->peer_kind(peer);
 }
 
+bool World::is_exposed(const void* address) const noexcept {
+  return fabric_->is_exposed(address);
+}
+
+Rank World::launched_rank(Rank rank) const noexcept {
+  return fabric_->launched_rank(rank);
+}
+
 void* World::reach(Rank peer, const void* address) const {
   check_peer(peer);
   return fabric_->reach(peer, address);
@@ -155,8 +160,8 @@ SharedFlags World::shared_flags(int count, const char* label, CallSite where) {
     throw_error(ErrorCode::invalid_use, "shared_flags '{}': needs at least 1 flag per rank, got {} (rank {}, {})",
                 label, count, rank(), short_name(where));
   const std::size_t bytes = std::size_t(count) * sizeof(RealSync::Word);
-  std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::shared_flags}, where);
-  const HeapPlace& place = heap_.place();
+  std::shared_ptr<void> memory = heap_->allocate(team_, {.size_bytes = bytes, .kind = CallKind::shared_flags}, where);
+  const HeapPlace& place = heap_->place();
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory.get()) - place.own);
   SharedFlags flags(std::move(memory), place.mapped, offset, count, label, fabric_->flag_watch());
   if (const Members sharing = fabric_->sharing(); sharing.count < size())
@@ -174,14 +179,31 @@ std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_byt
     throw_error(ErrorCode::invalid_use, "{} of {} are more than the {} bytes that can be counted (rank {}, {})",
                 amount(count, "symmetric element"), amount(element_bytes, "byte"), INT64_MAX, rank(),
                 short_name(where));
-  return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
+  return heap_->allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
 }
 
 SymmetricArray<std::byte> World::allocate_uneven(std::size_t bytes_max, std::size_t own_bytes, CallSite where) {
-  std::shared_ptr<void> memory = heap_.allocate(
+  std::shared_ptr<void> memory = heap_->allocate(
       team_, {.size_bytes = bytes_max, .own_bytes = own_bytes, .type = std::uint8_t(ElementType::u8)}, where);
   auto* const local = static_cast<std::byte*>(memory.get());
   return {Symmetric<std::byte>::at(local, local ? Index(bytes_max) : 0), std::move(memory)};
+}
+
+void World::free_bytes(std::shared_ptr<void> memory, CallSite where) {
+  heap_->free(team_, std::move(memory), where);
+}
+
+RegisteredMemory World::register_bytes(void* memory, std::size_t size_bytes, CallSite where) {
+  return heap_->join(team_, memory, size_bytes, where);
+}
+
+HeapUsage World::heap_usage() const noexcept {
+  return heap_->usage();
+}
+
+std::shared_ptr<void> World::local_memory(std::size_t size_bytes) {
+  check_process();
+  return fabric_->domain().local_memory(size_bytes);
 }
 
 RegisteredMemory World::register_statics(CallSite where) {
@@ -189,6 +211,14 @@ RegisteredMemory World::register_statics(CallSite where) {
     throw_error(ErrorCode::unsupported, "ranks of one process share their static variables (rank {}, {})", rank(),
                 short_name(where));
   return register_memory(statics_of_executable(), where);
+}
+
+void World::set_failing() noexcept {
+  under_way_->set_failing();
+}
+
+bool World::is_failing_since(int exceptions_before) const noexcept {
+  return under_way_->is_failing() || std::uncaught_exceptions() > exceptions_before;
 }
 
 void World::check_failed() const {
@@ -206,6 +236,14 @@ void World::global_exit(int status) {
   end_process(board);
 }
 
+void World::idle(int round) {
+  fabric_->clock().idle(round);
+}
+
+int World::spin_rounds() const noexcept {
+  return fabric_->clock().patience().spin_rounds;
+}
+
 void World::check_interrupt() {
   constexpr std::int64_t interval_ns = 10'000'000;
   if (interrupt_check_ == nullptr) return;
@@ -221,34 +259,21 @@ int World::look(const WaitNote& note) {
   under_way_->move_all(Meanwhile::polls);
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->direct_.acted, false);
-  if (acted || waits_ > 0) polling_.end_row();
-  const std::int64_t passed = polling_.passed();
-  const int polls = polling_.look(*fabric_, note, timeout_ns_);
+  if (acted || waits_ > 0) polling_->end_row();
+  const std::int64_t passed = polling_->passed();
+  const int polls = polling_->look(*fabric_, note, timeout_ns_);
   // A transport that only some peers need learns of polls of the others here.
-  if (context_->transport_ && !heap_.place().direct.is_empty()) context_->transport_->poll(passed);
+  if (context_->transport_ && !heap_->place().direct.is_empty()) context_->transport_->poll(passed);
   return polls;
 }
 
-int World::look_at_flags(const WaitNote& note) {
-  if (context_->transport_ && heap_.place().direct.is_empty()) context_->transport_->poll();
-  return look(note);
+void World::wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note) {
+  wait(words, rank, index, at_least, note, deadline());
 }
-
-int World::look_at(WaitNote note, const CopyBlock& block, int width, const void* target) {
-  // Loops look for little. What is larger is data, and not worth being read again.
-  constexpr std::size_t bytes_max = std::size_t(1) << 16;
-  const std::size_t bytes = std::size_t(element_count(block)) * std::size_t(width);
-  note.shows = WaitNote::Shows::place;
-  if (bytes > bytes_max) {
-    has_acted();
-    return look(note);
-  }
-  CopyBlock from_target = block;
-  std::copy_n(block.target_strides, block.dims, from_target.source_strides);
-  std::vector<std::byte> seen(bytes);
-  if (bytes > 0) copy_on_host(with_dense_target(from_target, width), width, target, seen.data());
-  note.seen = hash_of(seen);
-  return look(note);
+void World::wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note,
+                 Deadline deadline) {
+  check_process();
+  if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline);
 }
 
 void World::wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
@@ -265,11 +290,11 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
     World& world;
     explicit Waiting(World& of) : world(of) {
       ++world.waits_;
-      world.polling_.end_row();
+      world.polling_->end_row();
     }
     ~Waiting() {
       --world.waits_;
-      world.polling_.end_row();
+      world.polling_->end_row();
     }
   };
   const Waiting waiting(*this);

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,24 +20,27 @@
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/forked.hpp>
-#include <tranship/fabric/heap/symmetric_heap.hpp>
-#include <tranship/fabric/seam/fabric.hpp>
-#include <tranship/fabric/seam/polling.hpp>
+#include <tranship/fabric/seam/members.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/symmetric.hpp>
-#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/team.hpp>
-#include <tranship/fabric/under_way.hpp>
 
 namespace tranship {
 
-struct CopyBlock;
+class Context;
+class Fabric;
+class Polling;
+class SharedFlags;
+class SymmetricHeap;
+class UnderWay;
+
+namespace detail {
+class Polls;
+}
 
 /// The timeout of waits where nothing else is said: 60 s, or what the environment variable TRANSHIP_TIMEOUT gives:
 /// seconds, or "off" for never (INT64_MAX). Throws `bad_text` for anything else.
 std::int64_t default_timeout_ns();
-
-class Context;
 
 /// Used by the thread of its rank only. It lives as long as the function that launch() runs, or as its RankScope;
 /// arrays, exchanges, teams and contexts must be gone before. Calls marked collective must be made by all ranks, in the
@@ -50,8 +53,8 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  Rank rank() const noexcept { return fabric_->rank(); }
-  int size() const noexcept { return fabric_->size(); }
+  Rank rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
 
   /// Throws `invalid_use` for a rank that is not in this world.
   PeerKind peer_kind(Rank peer) const;
@@ -60,10 +63,10 @@ class World {
   void* reach(Rank peer, const void* address) const;
   /// Whether peers that are reachable can reach what this rank has at `address`: anything where ranks are threads; in
   /// processes the symmetric heap and what local_memory() gives.
-  bool is_exposed(const void* address) const noexcept { return fabric_->is_exposed(address); }
+  bool is_exposed(const void* address) const noexcept;
 
   /// The rank that a rank of this world was launched as: another one in a sub-world.
-  Rank launched_rank(Rank rank) const noexcept { return fabric_->launched_rank(rank); }
+  Rank launched_rank(Rank rank) const noexcept;
 
   /// Whether a rank has finished or failed. Acquire: what it wrote before is seen. Throws `invalid_use` for none.
   bool has_ended(Rank peer) const;
@@ -127,7 +130,7 @@ class World {
   /// allocate does. Throws `mismatch` when they free different ones.
   template <class T>
   void free(SymmetricArray<T> array, CallSite where = CallSite::here()) {
-    heap_.free(team_, std::move(array).take_memory(), where);
+    free_bytes(std::move(array).take_memory(), where);
   }
   /// Collective: makes memory of the program's own symmetric, where it lies, with what it holds: as many bytes on every
   /// rank, in whole pages of base/pages.hpp. It may not be written meanwhile. What children of a fork write there is
@@ -140,23 +143,20 @@ class World {
   /// there. Where ranks are threads such memory stays shared. Else as allocate.
   template <Transferable T>
   RegisteredMemory register_memory(std::span<T> memory, CallSite where = CallSite::here()) {
-    return heap_.join(team_, memory.data(), memory.size_bytes(), where);
+    return register_bytes(memory.data(), memory.size_bytes(), where);
   }
   /// Collective: the same of all static variables of the executable. Those of shared libraries are not among them.
   /// Throws `unsupported` where ranks are threads, which share theirs.
   RegisteredMemory register_statics(CallSite where = CallSite::here());
-  HeapUsage heap_usage() const noexcept { return heap_.usage(); }
-  const SymmetricHeap& heap() const noexcept { return heap_; }
+  HeapUsage heap_usage() const noexcept;
+  const SymmetricHeap& heap() const noexcept { return *heap_; }
 
   /// The default context, in which put, get, signals and atomics are found (context.hpp).
   Context& context() noexcept { return *context_; }
 
   /// Memory of this rank that its peers reach where they reach any; nullptr when there is none. Aligned to 64 bytes, of
   /// any content, freed when the last copy goes, be it after the world has ended. Not collective.
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) {
-    check_process();
-    return fabric_->domain().local_memory(size_bytes);
-  }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes);
 
   /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
   /// when `count` is less than 1. Letting go of them is not collective.
@@ -181,28 +181,16 @@ class World {
   /// The same for loops that poll by other means (SharedFlags): `note` says what they have seen. Throws as polls of a
   /// Context do (context.hpp). Returns how many looks of the loop may pass until the next call.
   int look(const WaitNote& note);
-  /// Looks as look() does, for loops over flags of this rank alone, of which no transport learns otherwise.
-  int look_at_flags(const WaitNote& note);
-  /// The same for loops that get elements until they are what they look for: those of `target`, as the target strides
-  /// of `block` say.
-  int look_at(WaitNote note, const CopyBlock& block, int width, const void* target);
-  /// So many polls have been made since the last look beside those that it has let pass; one that a group of lanes
-  /// makes together counts once for each lane.
-  void has_polled(std::int64_t more) noexcept { polling_.add_polls(more); }
-  /// This rank has done something other than polls, by other means than a Context.
-  void has_acted() noexcept { polling_.end_row(); }
 
   /// The list of what waits and polls of this rank move on: that of the outermost world.
   UnderWay& under_way() noexcept { return *under_way_; }
 
   /// For interpreters, whose exceptions are not seen on their way: this rank is about to leave as failed. What it has
   /// in flight is withdrawn as by an exception, in this world and in those that it is part of.
-  void set_failing() noexcept { under_way_->set_failing(); }
+  void set_failing() noexcept;
   /// Whether what has begun while so many exceptions were on their way is ended by a failure: it is abandoned, not
   /// completed.
-  bool is_failing_since(int exceptions_before) const noexcept {
-    return under_way_->is_failing() || std::uncaught_exceptions() > exceptions_before;
-  }
+  bool is_failing_since(int exceptions_before) const noexcept;
 
   /// Throws `invalid_use` in a child that the rank has forked, which is no rank. So does every call that acts for the
   /// rank: transfers, waits, exchanges, and all that is collective.
@@ -238,14 +226,8 @@ class World {
 
   /// Waits until a word is `at_least` that value (acquire). Where the note names no rank, the owner of the word is
   /// meant to raise it.
-  void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note) {
-    check_process();
-    if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline());
-  }
-  void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note, Deadline deadline) {
-    check_process();
-    if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline);
-  }
+  void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note);
+  void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note, Deadline deadline);
 
  private:
   friend class Context;
@@ -255,13 +237,16 @@ class World {
   friend class SharedMeeting;
   friend class SubWorld;
   friend class Team;
+  friend class detail::Polls;
 
   class CarriedFlags;
 
   std::shared_ptr<void> allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment, std::uint8_t type,
                                        CallSite where);
-  void idle(int round) { fabric_->clock().idle(round); }
-  int spin_rounds() const noexcept { return fabric_->clock().patience().spin_rounds; }
+  void free_bytes(std::shared_ptr<void> memory, CallSite where);
+  RegisteredMemory register_bytes(void* memory, std::size_t size_bytes, CallSite where);
+  void idle(int round);
+  int spin_rounds() const noexcept;
   /// A team of which every rank says its own members, which has a predefined slot in the whole world.
   Team predefined_team(const Members& members, int slot);
 
@@ -274,20 +259,22 @@ class World {
   void check_interrupt();
 
   Fabric* fabric_;
+  Rank rank_;
+  int size_;
   detail::ProcessOfRank process_;
 
   std::int64_t timeout_ns_;
   InterruptCheck interrupt_check_ = nullptr;
   std::int64_t interrupt_checked_ns_ = 0;
-  Polling polling_;
+  std::unique_ptr<Polling> polling_;
   int waits_ = 0;  // that call this: polls of their conditions have their deadlines
-  UnderWay own_under_way_;
-  UnderWay* under_way_ = &own_under_way_;
+  std::unique_ptr<UnderWay> own_under_way_;
+  UnderWay* under_way_;
   detail::ContextList contexts_;
   Team team_;
   std::optional<Team> shared_team_;
   std::optional<Team> node_team_;
-  SymmetricHeap heap_;
+  std::unique_ptr<SymmetricHeap> heap_;
   std::unique_ptr<Context> context_;
 };
 

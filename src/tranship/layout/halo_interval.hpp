@@ -8,7 +8,7 @@
 
 #include <tranship/base/box.hpp>
 #include <tranship/layout/partition.hpp>
-#include <tranship/layout/side.hpp>
+#include <tranship/layout/tiling.hpp>
 
 namespace tranship {
 

@@ -6,15 +6,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <tranship/base/box.hpp>
 #include <tranship/base/index_map.hpp>
-#include <tranship/layout/side.hpp>
 
 namespace tranship {
+
+/// The end of a dimension of a box.
+enum class Side : std::uint8_t { low, high };
+
+constexpr Side opposite(Side side) noexcept {
+  return side == Side::low ? Side::high : Side::low;
+}
+constexpr const char* name_of(Side side) noexcept {
+  return side == Side::low ? "low" : "high";
+}
 
 struct TileSide {
   int tile = 0;

@@ -76,7 +76,7 @@ void append_runs(const AxisParts& source, Index part, const AxisWant& want, Axis
         entry.lattices.push_back(lattice);
         continue;
       }
-      meet(a, b, [&](const Meeting& m) {
+      meet(a, b, [&](const CombMeeting& m) {
         const Index member = offer.first + m.b;
         Run run{.length = m.length, .count = m.count};
         run.source = slice.local + m.a * slice.pitch + slice.left + offer.cells.lower + m.a_offset;

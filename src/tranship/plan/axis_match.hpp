@@ -1,4 +1,4 @@
-// Detail: One dimension of planning: which cells of a source part a target part wants, as runs.
+// Private: One dimension of planning: which cells of a source part a target part wants, as runs.
 //
 // The source owns periodic families of slices, the target wants periodic families of intervals. Two such families meet
 // in few families again (comb.hpp), or in a lattice of them (runs.hpp). Nothing here depends on the extent. N

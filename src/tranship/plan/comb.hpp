@@ -22,12 +22,12 @@ struct Comb {
 
 /// Where two combs meet: `count` stretches of `length`; stretch k lies in member a + k*a_step at a_offset + k*a_drift,
 /// and in member b + k*b_step at b_offset + k*b_drift.
-struct Meeting {
+struct CombMeeting {
   Index a, a_step, a_offset, a_drift;
   Index b, b_step, b_offset, b_drift;
   Index length, count;
 
-  Meeting mirrored() const { return {b, b_step, b_offset, b_drift, a, a_step, a_offset, a_drift, length, count}; }
+  CombMeeting mirrored() const { return {b, b_step, b_offset, b_drift, a, a_step, a_offset, a_drift, length, count}; }
 };
 
 /// One interval (member `b` of a comb, starting at `start`) against a comb: whole members in one meeting, cut ones
@@ -41,27 +41,27 @@ void meet_interval(const Comb& a, Index b, Index start, Index length, Emit&& emi
     for (Index k = from; k <= to; ++k) {
       const Index at = a.start + k * a.period;
       const Index lower = std::max(at, start), upper = std::min(at + a.length, end);
-      emit(Meeting{k, 0, lower - at, 0, b, 0, lower - start, 0, upper - lower, 1});
+      emit(CombMeeting{k, 0, lower - at, 0, b, 0, lower - start, 0, upper - lower, 1});
     }
   };
   const Index first = std::max(low, ceil_divide(start - a.start, period));
   const Index last = std::min(high, floor_divide(end - a.length - a.start, period));
   if (first > last) return cut(low, high);
   cut(low, first - 1);
-  emit(Meeting{first, 1, 0, 0, b, 0, a.start + first * a.period - start, a.period, a.length, last - first + 1});
+  emit(CombMeeting{first, 1, 0, 0, b, 0, a.start + first * a.period - start, a.period, a.length, last - first + 1});
   cut(last + 1, high);
 }
 
 /// A comb whose members are all one interval, as the turns around a torus are: what one of them meets, all meet.
 template <class Emit>
 void meet_turns(const Comb& a, const Comb& b, Emit&& emit) {
-  meet_interval(a, 0, b.start, b.length, [&](Meeting m) {
+  meet_interval(a, 0, b.start, b.length, [&](CombMeeting m) {
     if (m.count > b.count) {
       for (; m.b < b.count; ++m.b) emit(m);
       return;
     }
     for (Index k = 0; k < m.count; ++k)
-      emit(Meeting{m.a + k * m.a_step, 0, m.a_offset, 0, 0, 1, m.b_offset + k * m.b_drift, 0, m.length, b.count});
+      emit(CombMeeting{m.a + k * m.a_step, 0, m.a_offset, 0, 0, 1, m.b_offset + k * m.b_drift, 0, m.length, b.count});
   });
 }
 
@@ -82,7 +82,7 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
   if (a.length <= 0 || b.length <= 0 || a.count <= 0 || b.count <= 0) return;
   if (b.count == 1) return meet_interval(a, 0, b.start, b.length, emit);
   if (b.period == 0) return meet_turns(a, b, emit);
-  if (a.count == 1) return meet_interval(b, 0, a.start, a.length, [&](const Meeting& m) { emit(m.mirrored()); });
+  if (a.count == 1) return meet_interval(b, 0, a.start, a.length, [&](const CombMeeting& m) { emit(m.mirrored()); });
 
   const Index g = std::gcd(a.period, b.period);
   const Index window = a.length + b.length - 1;
@@ -92,7 +92,7 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
       for (Index k = 0; k < b.count; ++k) meet_interval(a, k, b.start + k * b.period, b.length, emit);
     } else {
       for (Index k = 0; k < a.count; ++k)
-        meet_interval(b, k, a.start + k * a.period, a.length, [&](const Meeting& m) { emit(m.mirrored()); });
+        meet_interval(b, k, a.start + k * a.period, a.length, [&](const CombMeeting& m) { emit(m.mirrored()); });
     }
     return;
   }
@@ -122,7 +122,8 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
     if (t >= b.count || u >= a.count) continue;
     const Index count = std::min((b.count - 1 - t) / ma, (a.count - 1 - u) / mb) + 1;
     const Index a_offset = std::max<Index>(delta, 0), b_offset = std::max<Index>(-delta, 0);
-    emit(Meeting{u, mb, a_offset, 0, t, ma, b_offset, 0, std::min(a.length - a_offset, b.length - b_offset), count});
+    emit(
+        CombMeeting{u, mb, a_offset, 0, t, ma, b_offset, 0, std::min(a.length - a_offset, b.length - b_offset), count});
   }
 }
 

@@ -1,6 +1,7 @@
 // Private: The part of a plan that a rank does alone: zeros and replicated cells beyond the edges of the array.
 #pragma once
 
+#include <tranship/plan/axis_match.hpp>
 #include <tranship/plan/transfer_plan.hpp>
 
 namespace tranship {

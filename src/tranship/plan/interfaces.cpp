@@ -5,6 +5,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/axis_match.hpp>
 #include <tranship/plan/tiled_fields.hpp>
 
 namespace tranship {

@@ -8,6 +8,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/axis_match.hpp>
 #include <tranship/plan/redistribution.hpp>
 
 namespace tranship {

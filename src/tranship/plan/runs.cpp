@@ -114,7 +114,7 @@ Index RunLattice::stretches() const noexcept {
 
 void RunLattice::for_each_run(FunctionRef<void(const Run&)> f) const {
   const Comb a{0, source.length, source.period, source.count}, b{distance, target.length, target.period, target.count};
-  meet(a, b, [&](const Meeting& m) {
+  meet(a, b, [&](const CombMeeting& m) {
     f({.source = source.start + m.a * source.pitch + m.a_offset,
        .target = target.start + m.b * target.pitch + m.b_offset,
        .length = m.length,

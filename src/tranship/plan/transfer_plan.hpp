@@ -15,7 +15,7 @@
 #include <tranship/base/combine.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/layout/distribution.hpp>
-#include <tranship/plan/axis_match.hpp>
+#include <tranship/plan/runs.hpp>
 
 namespace tranship {
 

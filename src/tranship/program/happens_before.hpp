@@ -48,19 +48,20 @@ class Times {
   Node* root_ = nullptr;
 };
 
-struct Clock {
+/// What a timeline knows of all others.
+struct VectorClock {
   Times strong, weak;
 };
 
 /// What a timeline tells with a signal: all that it knew, and its own actions up to a time.
 struct Snapshot {
-  Clock known;
+  VectorClock known;
   Timeline timeline = -1;
   Time strong_time = 0, weak_time = 0;
   Times begun;  ///< what it knew strongly when its launch began: all that a relaxed wait learns strongly
 };
 
-inline void join(Clock& clock, const Snapshot& snapshot, Index& work) {
+inline void join(VectorClock& clock, const Snapshot& snapshot, Index& work) {
   clock.strong.join(snapshot.known.strong, work);
   clock.weak.join(snapshot.known.weak, work);
   clock.strong.raise(snapshot.timeline, snapshot.strong_time);
@@ -70,14 +71,14 @@ inline void join(Clock& clock, const Snapshot& snapshot, Index& work) {
 /// What `snapshot_of(begin)` to `snapshot_of(end - 1)` know together. Halves are joined: one after the other, each of
 /// them would be compared with all that those before have added.
 template <class SnapshotOf>
-Clock joint_clock(Index begin, Index end, SnapshotOf&& snapshot_of, Index& work) {
-  Clock out;
+VectorClock joint_clock(Index begin, Index end, SnapshotOf&& snapshot_of, Index& work) {
+  VectorClock out;
   if (end - begin == 1) {
     join(out, snapshot_of(begin), work);
   } else if (begin < end) {
     const Index middle = begin + (end - begin) / 2;
     out = joint_clock(begin, middle, snapshot_of, work);
-    const Clock other = joint_clock(middle, end, snapshot_of, work);
+    const VectorClock other = joint_clock(middle, end, snapshot_of, work);
     out.strong.join(other.strong, work);
     out.weak.join(other.weak, work);
   }
@@ -87,7 +88,7 @@ Clock joint_clock(Index begin, Index end, SnapshotOf&& snapshot_of, Index& work)
 /// What a timeline knows, and what it will know when its threads have met.
 class Knowledge {
  public:
-  const Clock& clock() const noexcept { return clock_; }
+  const VectorClock& clock() const noexcept { return clock_; }
   bool knows_strongly(Timeline timeline, Time time) const noexcept { return clock_.strong.of(timeline) > time; }
   bool knows_weakly(Timeline timeline, Time time) const noexcept { return clock_.weak.of(timeline) > time; }
 
@@ -95,20 +96,20 @@ class Knowledge {
   void learn_now(const Snapshot& snapshot, Index& work) { join(clock_, snapshot, work); }
   void learn(Index& work) {
     if (pending_.empty()) return;
-    const Clock news = joint_clock(
+    const VectorClock news = joint_clock(
         0, static_cast<Index>(pending_.size()),
         [&](Index i) -> const Snapshot& { return pending_[static_cast<std::size_t>(i)]; }, work);
     clock_.strong.join(news.strong, work);
     clock_.weak.join(news.weak, work);
     pending_.clear();
   }
-  void reset(Clock clock) {
+  void reset(VectorClock clock) {
     pending_.clear();
     clock_ = std::move(clock);
   }
 
  private:
-  Clock clock_;
+  VectorClock clock_;
   std::vector<Snapshot> pending_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/seam/call.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/enum_names.hpp>
 #include <tranship/run/exchange_schedule.hpp>
@@ -60,6 +61,12 @@ std::uint64_t fingerprint_of(const std::string& record) {
   throw_error(ErrorCode::mismatch, "the arrays of rank {} and rank {} have different elements", a, b);
 }
 
+/// The layout as text, or, where only the plan knows the array, what it stores here.
+std::string layout_of(const ExchangeArray& array, const Slot& slot) {
+  if (array.spec) return to_text(*array.spec);
+  return fmt::format("{}[{}] stored", name_of(slot.type), to_string(slot.local_extents));
+}
+
 /// Collective, where those of ranks `a` and `b` have different layouts.
 [[noreturn]] void refuse_layouts(World& world, Rank a, Rank b, const TransferPlan& plan, const ExchangeSlots& slots,
                                  CallSite where) {
@@ -71,15 +78,17 @@ std::uint64_t fingerprint_of(const std::string& record) {
   std::vector<One> mine;
   for (std::size_t i = 0; i < slots.size(); ++i)
     for (const ExchangeArray& array : slots[i])
-      mine.push_back({plan.slots[i].fingerprint, Remark(array.name),
-                      Remark(array.spec ? to_text(*array.spec) : fmt::format("{:016x}", plan.slots[i].fingerprint))});
+      mine.push_back({plan.slots[i].fingerprint, Remark(array.name), Remark(layout_of(array, plan.slots[i]))});
   std::sort(mine.begin(), mine.end(),
             [](const One& x, const One& y) { return std::strcmp(x.name.text, y.name.text) < 0; });
   for (const One& each : mine) {
     const auto [one, other] = values_of(world, each, a, b, where);
-    if (one.fingerprint != other.fingerprint)
-      throw_error(ErrorCode::mismatch, "{} has layout {} on rank {} and {} on rank {}", other.name.text,
-                  one.layout.text, a, other.layout.text, b);
+    if (one.fingerprint == other.fingerprint) continue;
+    if (std::strcmp(one.layout.text, other.layout.text) == 0)
+      throw_error(ErrorCode::mismatch, "{} has {} on rank {} and rank {}, but of different layouts", other.name.text,
+                  one.layout.text, a, b);
+    throw_error(ErrorCode::mismatch, "{} has layout {} on rank {} and {} on rank {}", other.name.text, one.layout.text,
+                a, other.layout.text, b);
   }
   throw_error(ErrorCode::mismatch, "the arrays of rank {} and rank {} share slots differently", a, b);
 }

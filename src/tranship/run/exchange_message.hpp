@@ -9,6 +9,7 @@
 
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/sync/claim.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/kernels/host/peer_writes.hpp>
 #include <tranship/lower/move_bundle.hpp>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/polls.hpp>
 
 namespace tranship {
 
@@ -39,7 +40,7 @@ void ExchangeProgress::start(Side side) {
   if (has_receives(side)) messages_.fills_before.run();
   if (has_sends(side)) enter(ExchangeLinks::source_word, sends_.epoch);
   if (has_receives(side) && messages_.links.are_apart()) enter(messages_.links.target_word, receives_.epoch);
-  terms_.world.has_acted();
+  detail::Polls(terms_.world).end_row();
   if (!terms_.is_snapshot()) return advance();
   // A buffer of every message is free, for the last finish() has seen that the target had read it.
   messages_.own_packing.run();
@@ -177,7 +178,7 @@ bool ExchangeProgress::advance(Half& half, RunningMessage& running, MessageStatu
     lose(half, *running.message, status);
     return false;
   }
-  terms_.world.has_acted();
+  detail::Polls(terms_.world).end_row();
   if (observer_) observer_->message_complete(*running.message);
   return running.is_complete = true;
 }

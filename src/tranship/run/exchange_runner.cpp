@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/polls.hpp>
 #include <tranship/run/exchange_explanation.hpp>
 
 namespace tranship {
@@ -116,7 +118,7 @@ void ExchangeRunner::poll(Side side, CallSite where) {
   note.flag_index =
       reinterpret_cast<const std::byte*>(&messages.links.words.at(world.rank(), ExchangeLinks::source_word)) -
       world.heap().place().own;
-  polls_left_ = world.look_at_flags(note);
+  polls_left_ = detail::Polls(world).look_at_flags(note);
 }
 
 /// While this rank waits, its peers may leave to it what it can copy. It moves the exchange itself.

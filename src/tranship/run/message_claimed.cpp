@@ -1,4 +1,5 @@
 // Claimed messages go straight from array to array: both ranks claim parts of a message and copy them.
+#include <tranship/fabric/polls.hpp>
 #include <tranship/fabric/sync/claim.hpp>
 #include <tranship/run/message_protocol.hpp>
 
@@ -43,7 +44,7 @@ class Claimed final : public MessageProtocol {
     for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
       m.moves.run_part(part);
       c.complete();
-      links.world.has_acted();
+      detail::Polls(links.world).end_row();
     }
     return c.done(epoch) ? MessageStatus::complete : MessageStatus::started;
   }

@@ -14,6 +14,7 @@
 #include <tranship/base/mutex.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/fabric/agreement.hpp>
+#include <tranship/fabric/seam/call.hpp>
 #include <tranship/program/verify.hpp>
 
 namespace tranship {

@@ -620,13 +620,13 @@ std::string redistribution_fault(Random& random, Devices& devices) {
     };
     write(a, from, 1e6);
     write(b, stored, 0);
-    Redistribution(a, b, {}, {.part = part})();
+    Redistribution(a, b, {.part = part})();
     {
       const Lease lease = b.read_write({.device = Device::host()});
       for (const auto& cell : stored.of(world.rank()))
         if (owns(cell)) held[me][cell.id] = element(lease, cell);
     }
-    Redistribution(a, b, {}, {.part = part})();
+    Redistribution(a, b, {.part = part})();
     world.barrier();
     const Lease lease = b.read({.cells = Cells::stored, .device = Device::fake(0)});
     finish(lease.stream().event(), Deadline::after_seconds(60));

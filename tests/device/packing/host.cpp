@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/random.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/launch.hpp>
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <support/kernels_on_ranks.hpp>
 
+#include <tranship/base/sync.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 
 namespace tranship {

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <support/kernels_on_ranks.hpp>
 
+#include <tranship/base/sync.hpp>
+
 namespace tranship {
 namespace {
 

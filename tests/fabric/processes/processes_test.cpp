@@ -20,6 +20,7 @@
 #include <tranship/base/pages.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>

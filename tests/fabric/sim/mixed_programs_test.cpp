@@ -9,6 +9,7 @@
 
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 
 #include "support/random_programs.hpp"
 #include "support/ranks.hpp"

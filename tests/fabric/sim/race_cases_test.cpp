@@ -14,6 +14,7 @@
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/lanes/kernel_team.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 
 #include "support/error_of.hpp"
 #include "support/ranks.hpp"

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/seam/heap_place.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
 #include "support/ranks.hpp"

@@ -15,6 +15,7 @@
 
 #include <fmt/ranges.h>
 
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 
 #include "face/dri/dri_programs.hpp"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/file/rules/layout_rules.hpp>
+#include <tranship/file/rules/name_pattern.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "fuzz/layout_rules_check.hpp"

@@ -1,4 +1,4 @@
-// Detail: RangeAllocator, which parts of a range are in use. It knows offsets only, no memory; the same calls in the
+// Private: RangeAllocator, which parts of a range are in use. It knows offsets only, no memory; the same calls in the
 // same order give the same offsets, so ranks that make them alike need not tell each other. All calls take the
 // logarithm of the number of parts.
 #pragma once

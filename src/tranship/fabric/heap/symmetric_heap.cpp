@@ -19,13 +19,6 @@
 
 namespace tranship {
 
-namespace detail {
-void refuse_slice(Index first, Index count, Index size) {
-  throw_error(ErrorCode::invalid_use, "{} {} from element {} on: a symmetric object has {}", count,
-              plural(count, "element"), first, size);
-}
-}  // namespace detail
-
 /// How many blocks this rank has let go of that others still hold. Any thread may let go.
 struct SymmetricHeap::Released {
   std::atomic<Index> count = 0;

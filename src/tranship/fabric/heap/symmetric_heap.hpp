@@ -1,4 +1,4 @@
-// Detail: SymmetricHeap, one rank's view of the memory that all ranks allocate alike. Every rank keeps the same books,
+// Private: SymmetricHeap, one rank's view of the memory that all ranks allocate alike. Every rank keeps the same books,
 // for allocation is collective and checked to be called alike, so no rank asks where a block lies.
 //
 // It grows: addresses are reserved at the start, memory is obtained when a block is allocated. That of large blocks
@@ -16,19 +16,12 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/fabric/heap/range_allocator.hpp>
-#include <tranship/fabric/heap/registered_memory.hpp>
 #include <tranship/fabric/seam/fabric.hpp>
+#include <tranship/fabric/symmetric.hpp>
 
 namespace tranship {
 
 class Team;
-
-struct HeapUsage {
-  std::size_t blocks = 0;
-  std::size_t used_bytes = 0;
-  std::size_t used_bytes_max = 0;
-  std::size_t reserved_bytes = 0;
-};
 
 class SymmetricHeap {
  public:

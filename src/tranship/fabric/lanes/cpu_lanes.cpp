@@ -11,7 +11,9 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/lanes/fiber.hpp>
+#include <tranship/fabric/polls.hpp>
 
 namespace tranship {
 
@@ -223,12 +225,12 @@ class Grid {
   /// Counts polls of its lanes. Whether as many as World::look has given have passed.
   bool count_polls(int polls) noexcept { return (polls_left_ -= polls) <= 0; }
   void look(const WaitNote& note) {
-    world_.has_polled(-polls_left_);
+    detail::Polls(world_).add(-polls_left_);
     polls_left_ = world_.look(note);
   }
   void look_at(const WaitNote& note, const LaneTarget& target) {
-    world_.has_polled(-polls_left_);
-    polls_left_ = world_.look_at(note, target.block, target.width, target.data);
+    detail::Polls(world_).add(-polls_left_);
+    polls_left_ = detail::Polls(world_).look_at(note, target.block, target.width, target.data);
   }
 
  private:
@@ -318,7 +320,7 @@ void Lane::check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, 
 
 bool Lane::lets_others_go_on() {
   if (++polls_ < polls_max) return false;
-  if (operations_ > polls_) block_.grid().world().has_acted();
+  if (operations_ > polls_) detail::Polls(block_.grid().world()).end_row();
   polls_ = operations_ = 0;
   return true;
 }
@@ -341,7 +343,7 @@ void Lane::got(int lanes, FunctionRef<WaitNote()> note, FunctionRef<LaneTarget()
 }
 
 void Lane::carried(int lanes) {
-  block_.grid().world().has_polled(lanes - 1);
+  detail::Polls(block_.grid().world()).add(lanes - 1);
   if (lets_others_go_on()) suspend(State::ready);
 }
 

@@ -1,4 +1,4 @@
-// Detail: Board, what every rank of a world is doing, so that a wait that fails can say who holds it up.
+// Private: Board, what every rank of a world is doing, so that a wait that fails can say who holds it up.
 //
 // Each rank writes its own slot; any rank reads all. A slot is a seqlock of atomics with text copied in: no lock, no
 // pointer, no allocation, so it also works in memory that processes share and survives the death of its writer.

@@ -73,7 +73,11 @@ std::string to_string(const Call& call) {
     case CallKind::release:
       return text + fmt::format(" of block {}", call.detail);
     case CallKind::split:
-      if (call.detail >> 60 != 0) return text + fmt::format(" in rows of {}", call.size_bytes);
+      if (call.detail >> 60 == 1 || call.detail >> 60 == 2)
+        return text + fmt::format(" in rows of {}", call.size_bytes);
+      if (call.detail >> 60 == 3) return text + " by a list";
+      if (call.detail >> 60 == 4) return "shared_team";
+      if (call.detail >> 60 == 5) return "node_team";
       return text + fmt::format(" of {} from {}, {} apart", amount(call.size_bytes, "member"), call.detail >> 32,
                                 static_cast<std::int32_t>(call.detail));
     case CallKind::all_gather:

@@ -1,4 +1,4 @@
-// Detail: Call, what a rank states in a collective call, so that ranks that make different ones learn it.
+// Private: Call, what a rank states in a collective call, so that ranks that make different ones learn it.
 #pragma once
 
 #include <cstdint>

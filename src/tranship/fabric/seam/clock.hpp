@@ -1,4 +1,4 @@
-// Detail: Clock, how a rank passes the time while it waits.
+// Private: Clock, how a rank passes the time while it waits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Detail: Domain, the memory that a back-end gives to one rank: its symmetric heap, and its local memory.
+// Private: Domain, the memory that a back-end gives to one rank: its symmetric heap, and its local memory.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Detail: Fabric, the seam between World and a back-end. One object per rank; it says what differs between threads,
+// Private: Fabric, the seam between World and a back-end. One object per rank; it says what differs between threads,
 // processes, a simulator and clusters. What is on the fast path (words, loads and stores of memory that is reachable)
 // does not go through it.
 #pragma once
@@ -21,9 +21,6 @@
 namespace tranship {
 
 class World;
-
-/// What a rank can do with a peer: load and store its memory, or only send it messages.
-enum class PeerKind { reachable, messaged };
 
 class Fabric {
  public:

@@ -1,4 +1,4 @@
-// Detail: HeapPlace, where the symmetric heaps of the ranks of a world lie in the addresses of one rank.
+// Private: HeapPlace, where the symmetric heaps of the ranks of a world lie in the addresses of one rank.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Detail: Meeting, how the members of one team agree and exchange few bytes while they set things up. A back-end makes
+// Private: Meeting, how the members of one team agree and exchange few bytes while they set things up. A back-end makes
 // one for each team (Fabric::meeting).
 #pragma once
 

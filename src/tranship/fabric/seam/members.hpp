@@ -12,6 +12,9 @@
 
 namespace tranship {
 
+/// What a rank can do with a peer: load and store its memory, or only send it messages.
+enum class PeerKind { reachable, messaged };
+
 /// Ranks in any order, and where each of them is among them.
 struct ListedRanks {
   std::vector<Rank> ranks;

@@ -1,4 +1,4 @@
-// Detail: Polling tells when a rank looks for what does not come, so that a loop over test() or g() ends as a wait
+// Private: Polling tells when a rank looks for what does not come, so that a loop over test() or g() ends as a wait
 // does, and gives the core of a rank that polls in vain to others. Looks are counted by their callers (context.hpp);
 // every so many of them come here.
 //

@@ -1,4 +1,4 @@
-// Detail: TeamSlots, which of the places where teams meet are taken: those that a rank's teams have, of every world
+// Private: TeamSlots, which of the places where teams meet are taken: those that a rank's teams have, of every world
 // that it is in.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Detail: Transport, carries the transfers of one context to peers whose memory cannot simply be loaded and stored.
+// Private: Transport, carries the transfers of one context to peers whose memory cannot simply be loaded and stored.
 // What each call promises is written in context.hpp, which checks all arguments before it calls this.
 #pragma once
 
@@ -13,13 +13,6 @@
 #include <tranship/kernels/word.hpp>
 
 namespace tranship {
-
-/// Whether a call returns when its buffers may be used again, or only a quiet says so.
-enum class Completion : std::uint8_t { blocking, nonblocking };
-/// What an atomic takes its word for. Atomics of one word that differ in it are not atomic with each other.
-enum class WordKind : std::uint8_t { integer, floating };
-/// What a rank does to memory of its own.
-enum class Touch : std::uint8_t { loads, stores, frees };
 
 class Transport {
  public:

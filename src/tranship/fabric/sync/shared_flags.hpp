@@ -1,4 +1,4 @@
-// Detail: SharedFlags, 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own
+// Private: SharedFlags, 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own
 // cache line. What they count (epochs, claims, credits) is their user's business. World::shared_flags makes them. Those
 // of peers that are only messaged are carried by transfers: loads of them take a round trip, stores come late. In a
 // simulated world those of reachable peers are raised at once; what load, store, compare_exchange and fetch_add order

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/rules/column_error.hpp>
+#include <tranship/file/rules/name_pattern.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {
@@ -28,6 +32,17 @@ ArraySpec replicas_of(ElementType type, const Indices& extents, Rank ranks) {
 
 }  // namespace
 
+struct LayoutRules::Rule {
+  NamePattern pattern;
+  std::string pattern_text;
+  /// Empty for `replicated`.
+  std::string placement;
+  /// Where the layout begins, in bytes from the front of the rules.
+  std::size_t offset = 0;
+  /// Of `replicated(n)`.
+  std::optional<Rank> replicas;
+};
+
 class LayoutRules::Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -41,7 +56,8 @@ class LayoutRules::Reader {
       rule(begin, end);
       begin = end + 1;
     }
-    if (out_.rules_.empty()) fail_at(text_.size(), ErrorCode::bad_text, "found the end; expected a pattern");
+    if (rules_.empty()) fail_at(text_.size(), ErrorCode::bad_text, "found the end; expected a pattern");
+    out_.rules_ = std::make_shared<const std::vector<Rule>>(std::move(rules_));
     return std::move(out_);
   }
 
@@ -100,7 +116,7 @@ class LayoutRules::Reader {
                           layout.empty() ? "the end of a rule" : fmt::format("'{}'", printable(layout.substr(0, 1))),
                           replicated));
     }
-    out_.rules_.push_back(std::move(out));
+    rules_.push_back(std::move(out));
   }
 
   /// What stands after the word: nothing, or a number of ranks in parentheses.
@@ -128,6 +144,7 @@ class LayoutRules::Reader {
   void need_ranks(Rank count) { out_.rank_count_ = std::max(out_.rank_count_, count); }
 
   std::string_view text_;
+  std::vector<Rule> rules_;
   LayoutRules out_;
 };
 
@@ -135,9 +152,21 @@ Result<LayoutRules> LayoutRules::parse(std::string_view text) {
   return attempt([&] { return Reader(text).read(); });
 }
 
+std::size_t LayoutRules::size() const noexcept {
+  return rules_ ? rules_->size() : 0;
+}
+
+std::string_view LayoutRules::pattern_text(std::size_t rule) const {
+  return (*rules_)[rule].pattern_text;
+}
+
+bool LayoutRules::matches(std::size_t rule, std::string_view tensor) const {
+  return (*rules_)[rule].pattern.matches(tensor);
+}
+
 std::optional<std::size_t> LayoutRules::rule_of(std::string_view tensor) const {
-  for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (rules_[i].pattern.matches(tensor)) return i;
+  for (std::size_t i = 0; i < size(); ++i)
+    if (matches(i, tensor)) return i;
   return std::nullopt;
 }
 
@@ -146,8 +175,8 @@ Result<ArraySpec> LayoutRules::layout_of(std::string_view tensor, ElementType ty
   if (!number)
     return make_error(ErrorCode::mismatch,
                       "tensor '{}' matches none of {}; a last rule '** = {}' keeps such tensors whole on every rank",
-                      printable(tensor, name_chars_max), amount(rules_.size(), "rule"), replicated);
-  const Rule& rule = rules_[*number];
+                      printable(tensor, name_chars_max), amount(size(), "rule"), replicated);
+  const Rule& rule = (*rules_)[*number];
   const Indices shape = extents.empty() ? Indices{1} : extents;
   Result<ArraySpec> out = attempt([&]() -> ArraySpec {
     Result<ArraySpec> placed =

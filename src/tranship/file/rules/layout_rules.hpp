@@ -10,12 +10,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include <tranship/file/rules/name_pattern.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship {
@@ -27,14 +26,14 @@ class LayoutRules {
   /// `overflow` and `unsupported`.
   static Result<LayoutRules> parse(std::string_view text);
 
-  std::size_t size() const noexcept { return rules_.size(); }
+  std::size_t size() const noexcept;
   /// Ranks that the layouts need; those of `replicated` are on all of them.
   Rank rank_count() const noexcept { return rank_count_; }
   /// A rule's pattern as it is written, by number from 0.
-  std::string_view pattern_text(std::size_t rule) const { return rules_[rule].pattern_text; }
+  std::string_view pattern_text(std::size_t rule) const;
 
   /// Whether a rule matches, also where an earlier one does.
-  bool matches(std::size_t rule, std::string_view tensor) const { return rules_[rule].pattern.matches(tensor); }
+  bool matches(std::size_t rule, std::string_view tensor) const;
   /// The number of the first rule that matches.
   std::optional<std::size_t> rule_of(std::string_view tensor) const;
 
@@ -45,18 +44,9 @@ class LayoutRules {
  private:
   class Reader;
 
-  struct Rule {
-    NamePattern pattern;
-    std::string pattern_text;
-    /// Empty for `replicated`.
-    std::string placement;
-    /// Where the layout begins, in bytes from the front of the rules.
-    std::size_t offset = 0;
-    /// Of `replicated(n)`.
-    std::optional<Rank> replicas;
-  };
+  struct Rule;
 
-  std::vector<Rule> rules_;
+  std::shared_ptr<const std::vector<Rule>> rules_;  // nullptr: none
   Rank rank_count_ = 1;
 };
 

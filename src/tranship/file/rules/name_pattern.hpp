@@ -1,4 +1,4 @@
-// Detail: Patterns over names of tensors, as shells have them over names of files: components stand between dots.
+// Private: Patterns over names of tensors, as shells have them over names of files: components stand between dots.
 //
 //   model.layers.*.self_attn.{q,k,v}_proj.weight        model.layers.{0..15}.**
 //

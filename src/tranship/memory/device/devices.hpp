@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/device.hpp>
 #include <tranship/memory/device/stream.hpp>
 #include <tranship/memory/ledger.hpp>
-#include <tranship/memory/memory_id.hpp>
 
 namespace tranship {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include <tranship/memory/memory_id.hpp>
+#include <tranship/base/device.hpp>
 
 namespace tranship {
 

@@ -12,11 +12,11 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/combine.hpp>
+#include <tranship/base/device.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/memory/device/stream.hpp>
 #include <tranship/memory/intent.hpp>
 #include <tranship/memory/ledger.hpp>
-#include <tranship/memory/memory_id.hpp>
 #include <tranship/memory/region.hpp>
 #include <tranship/memory/state/few.hpp>
 #include <tranship/memory/state/region_map.hpp>

@@ -222,7 +222,7 @@ void Execution::act_between_launches(Rank rank, int launch) {
   const int first = first_block(rank), blocks = first_block(rank + 1) - first;
   for (int i = 0; i < blocks; ++i) meet(block_of(first + i));
   const bool completes = relaunch_ != Relaunch::as_mscclpp;
-  Clock clock = joint_clock(
+  VectorClock clock = joint_clock(
       0, blocks + (completes ? static_cast<Index>(of(rank).peers[1].size()) : 0),
       [&](Index i) {
         spend(std::exchange(work, 0));
@@ -250,7 +250,7 @@ void Execution::act_between_launches(Rank rank, int launch) {
 }
 
 void Execution::begin_launch(Rank rank, int launch) {
-  const Clock& clock = host_of(rank).clock;
+  const VectorClock& clock = host_of(rank).clock;
   const int first = first_block(rank), last = first_block(rank + 1);
   const bool is_over = launch == options_.launches;
   for (int i = first; i < last; ++i) {

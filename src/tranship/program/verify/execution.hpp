@@ -61,7 +61,7 @@ class Execution {
 
   struct Host {
     Time time = 0;
-    Clock clock;  ///< what all blocks knew at the beginning of the launch
+    VectorClock clock;  ///< what all blocks knew at the beginning of the launch
   };
 
   struct Actor {

@@ -145,7 +145,7 @@ bool Execution::come_to_barrier(int id, const Step& step) {
   barrier.arrived.push_back(id);
   if (static_cast<int>(barrier.arrived.size()) < step.participants) return false;
   Index work = 0;
-  const Clock clock = joint_clock(
+  const VectorClock clock = joint_clock(
       0, static_cast<Index>(barrier.arrived.size()),
       [&](Index i) {
         spend(std::exchange(work, 0));

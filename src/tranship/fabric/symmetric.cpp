@@ -1,9 +1,18 @@
-#include "tranship/fabric/heap/registered_memory.hpp"
+#include "tranship/fabric/symmetric.hpp"
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
+
+namespace detail {
+
+void refuse_slice(Index first, Index count, Index size) {
+  throw_error(ErrorCode::invalid_use, "{} {} from element {} on: a symmetric object has {}", count,
+              plural(count, "element"), first, size);
+}
+
+}  // namespace detail
 
 std::size_t RegisteredMemory::offset_of(const void* first, Index count, std::size_t element_bytes) const {
   const auto from = reinterpret_cast<std::uintptr_t>(memory_);
