@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <tranship/base/user_place.hpp>
+
 namespace tranship {
 
 const char* symbol_of(Comparison comparison) noexcept {
@@ -32,6 +34,7 @@ std::string_view file_name(CallSite where) {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: a path without folders is all name
 }
 std::string short_name(CallSite where) {
+  if (std::string place = user_place(where); !place.empty()) return place;
   if (where.line == 0) return std::string(file_name(where));
   return fmt::format("{}:{}", file_name(where), where.line);
 }

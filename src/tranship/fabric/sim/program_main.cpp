@@ -3,16 +3,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
-#include <elf.h>
 #include <link.h>
 #include <unistd.h>
 
+#include <tranship/base/elf_symbols.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 
@@ -36,32 +34,14 @@ std::uintptr_t program_base() {
   return base;
 }
 
-template <class T>
-bool read_at(const std::string& file, std::uint64_t offset, T& out) {
-  if (offset > file.size() || file.size() - offset < sizeof(T)) return false;
-  std::memcpy(&out, file.data() + offset, sizeof(T));
-  return true;
-}
-
-/// The address that the tables of symbols in the file give for the function main; 0 where they do not name it.
-std::uintptr_t main_in(const std::string& file) {
-  ElfW(Ehdr) header;
-  if (!read_at(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return 0;
-  const auto section_at = [&](std::uint64_t index, ElfW(Shdr) & out) {
-    return read_at(file, header.e_shoff + index * header.e_shentsize, out);
-  };
-  ElfW(Shdr) table, names;
-  for (std::uint64_t i = 0; i < header.e_shnum && section_at(i, table); ++i) {
-    if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || !section_at(table.sh_link, names)) continue;
-    ElfW(Sym) symbol;
-    for (std::uint64_t at = 0; at + sizeof symbol <= table.sh_size && read_at(file, table.sh_offset + at, symbol);
-         at += sizeof symbol) {
-      const std::uint64_t name = names.sh_offset + symbol.st_name;
-      if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_value == 0 || name > file.size()) continue;
-      if (std::string_view(file.c_str() + name) == "main") return symbol.st_value;
-    }
-  }
-  return 0;
+/// The address that the program's file gives for the function main; 0 where it does not name it.
+std::uintptr_t address_of_main() {
+  std::uintptr_t address = 0;
+  ElfSymbols("/proc/self/exe").find([&](const ElfSymbols::Function& function) {
+    if (function.name == "main") address = function.address;
+    return address != 0;
+  });
+  return address;
 }
 
 thread_local SimulatedPart* beginning = nullptr;
@@ -69,7 +49,7 @@ thread_local SimulatedPart* beginning = nullptr;
 }  // namespace
 
 ProgramMain::ProgramMain() {
-  const std::uintptr_t address = main_in(contents_of("/proc/self/exe"));
+  const std::uintptr_t address = address_of_main();
   if (address == 0)
     throw_error(ErrorCode::unsupported,
                 "this program joins a world by a call of its own, and a simulation runs main() once for each rank, but "
