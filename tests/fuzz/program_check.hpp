@@ -45,8 +45,8 @@ inline ProgramVerdict check_program_text(std::string_view text,
     if (!said.is_right() || count_steps(program) > steps_max || program.ranks.size() > 4) return out;
     const auto between = said.needs_meeting ? test::BetweenLaunches::all_ranks_meet : test::BetweenLaunches::nothing;
     const auto explored = test::explore(program, {.states_max = 50, .between = between});
-    out.is_explored = explored.outcome == test::Exploration::Outcome::right;
-    if (explored.outcome == test::Exploration::Outcome::wrong) return violated("accepted, but " + explored.text);
+    out.is_explored = explored.outcome == test::ProgramExploration::Outcome::right;
+    if (explored.outcome == test::ProgramExploration::Outcome::wrong) return violated("accepted, but " + explored.text);
   } catch (const Error& error) {
     const ErrorCode code = error.code();
     if (code != ErrorCode::bad_text && code != ErrorCode::bad_file && code != ErrorCode::unsupported)

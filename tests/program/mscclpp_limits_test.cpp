@@ -24,7 +24,7 @@ namespace tranship::test {
 namespace {
 
 using enum BufferKind;
-using Outcome = Exploration::Outcome;
+using Outcome = ProgramExploration::Outcome;
 using Lines = std::vector<std::string>;
 
 // --- Limits ----------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ constexpr const char* no_publication = "relaxed signals and packets publish noth
 void expect_there(const Program& program, const char* objection) {
   EXPECT_TRUE(verify(program).is_right()) << verify(program).text();
   const Lines said = mscclpp_objections(program);
-  const Exploration explored = explore(program, {.between = BetweenLaunches::as_mscclpp});
+  const ProgramExploration explored = explore(program, {.between = BetweenLaunches::as_mscclpp});
   if (!objection) {
     EXPECT_EQ(said, Lines());
     EXPECT_EQ(explored.outcome, Outcome::right) << explored.text;

@@ -22,7 +22,7 @@
 namespace tranship::test {
 namespace {
 
-using Outcome = Exploration::Outcome;
+using Outcome = ProgramExploration::Outcome;
 
 /// Units of a chunk, and turns of the first loop.
 struct Size {
@@ -65,7 +65,7 @@ struct Score {
       is_refused = true;
     }
     const auto between = said.needs_meeting ? BetweenLaunches::all_ranks_meet : BetweenLaunches::nothing;
-    Exploration explored = explore(mutant, {.states_max = 1000, .between = between});
+    ProgramExploration explored = explore(mutant, {.states_max = 1000, .between = between});
     for (const Size size : other_sizes(mutant))
       if (explored.outcome == Outcome::right)
         explored =
@@ -136,7 +136,7 @@ TEST(Explorer, says_what_is_known_of_plans) {
     if (count_steps(program) > steps_max || program.ranks.size() > 4) continue;
     const Verification said = verify(program);
     const auto between = said.needs_meeting ? BetweenLaunches::all_ranks_meet : BetweenLaunches::nothing;
-    const Exploration explored = explore(program, {.between = between});
+    const ProgramExploration explored = explore(program, {.between = between});
     if (one.result.starts_with("DEADLOCK")) {
       EXPECT_EQ(explored.outcome, Outcome::wrong) << one.name;
       EXPECT_TRUE(explored.text.starts_with("it hangs")) << one.name << ": " << explored.text;
@@ -152,7 +152,7 @@ TEST(Explorer, says_what_is_known_of_plans) {
 void expect_both(const Program& program, Outcome outcome) {
   const Verification said = verify(program);
   EXPECT_EQ(said.is_right() && !said.needs_meeting, outcome == Outcome::right) << said.text();
-  const Exploration explored = explore(program);
+  const ProgramExploration explored = explore(program);
   EXPECT_EQ(explored.outcome, outcome) << explored.text;
 }
 
@@ -219,7 +219,7 @@ TEST(Mutants, of_random_programs) {
   for (std::uint64_t seed = 0; seed < programs; ++seed) {
     const Program right = random_channel_program(seed, 3);
     if (count_steps(right) > steps_max) continue;
-    const Exploration explored = explore(right, {.launches = 2});
+    const ProgramExploration explored = explore(right, {.launches = 2});
     EXPECT_EQ(explored.outcome, Outcome::right) << right.name << ": " << explored.text;
     std::uint64_t all = 0;
     for_each_mutant(right, [&](const Program&, const std::string&) { ++all; });

@@ -68,7 +68,7 @@ struct Op {
 /// All operations of all launches, and what comes before what.
 class Machine {
  public:
-  Machine(const Program& program, const ExploreOptions& options) : program_(program), options_(options) {
+  Machine(const Program& program, const ProgramExploreOptions& options) : program_(program), options_(options) {
     lay_out();
     connect();
     std::vector<int> ends;
@@ -123,7 +123,7 @@ class Machine {
   }
 
   const Program& program_;
-  const ExploreOptions& options_;
+  const ProgramExploreOptions& options_;
   std::vector<Op> ops_;
   std::vector<std::vector<int>> readers_, writers_;  ///< of each place
   std::vector<std::vector<int>> issuers_, takers_;   ///< of each counter
@@ -549,10 +549,10 @@ struct State {
 
 class Explorer {
  public:
-  Explorer(const Program& program, const ExploreOptions& options)
+  Explorer(const Program& program, const ProgramExploreOptions& options)
       : program_(program), options_(options), machine_(program, options) {}
 
-  Exploration run() {
+  ProgramExploration run() {
     State first;
     first.done.assign(machine_.ops_.size(), false);
     first.places.resize(std::size_t(machine_.places_));
@@ -570,7 +570,7 @@ class Explorer {
       first.tokens[i].assign(std::size_t(machine_.initial_[i]), {view, view});
     first.taken.assign(first.tokens.size(), 0);
     open_.push_back(std::move(first));
-    while (!open_.empty() && out_.outcome == Exploration::Outcome::right) {
+    while (!open_.empty() && out_.outcome == ProgramExploration::Outcome::right) {
       State state = std::move(open_.back());
       open_.pop_back();
       first_open_ = 0;
@@ -588,15 +588,15 @@ class Explorer {
                        one.block - machine_.blocks_of_launch_.at({one.rank, one.launch})[0], one.step, one.launch);
   }
   void wrong(std::string text) {
-    if (out_.outcome == Exploration::Outcome::wrong) return;
-    out_.outcome = Exploration::Outcome::wrong;
+    if (out_.outcome == ProgramExploration::Outcome::wrong) return;
+    out_.outcome = ProgramExploration::Outcome::wrong;
     out_.text = std::move(text);
   }
 
   // --- Schedules ---------------------------------------------------------------------------------------------------
 
   void go_on(State state) {
-    while (out_.outcome == Exploration::Outcome::right) {
+    while (out_.outcome == ProgramExploration::Outcome::right) {
       const std::vector<int> choice = choose(state);
       if (choice.empty()) return finish(state);
       std::vector<State> next;
@@ -616,7 +616,7 @@ class Explorer {
       for (State& one : next) {
         if (!seen_.insert(hash(one)).second) continue;
         if (++out_.states > options_.states_max) {
-          if (out_.outcome == Exploration::Outcome::right) out_.outcome = Exploration::Outcome::undecided;
+          if (out_.outcome == ProgramExploration::Outcome::right) out_.outcome = ProgramExploration::Outcome::undecided;
           return;
         }
         open_.push_back(std::move(one));
@@ -1109,23 +1109,23 @@ class Explorer {
   };
 
   const Program& program_;
-  const ExploreOptions& options_;
+  const ProgramExploreOptions& options_;
   Machine machine_;
   std::vector<State> open_;
   int first_open_ = 0;  ///< before it, all operations of the state that goes on have been done
   std::unordered_set<std::pair<Number, Number>, PairHash> seen_;
   std::optional<Number> outcome_;
   ViewPointer nothing_;
-  Exploration out_;
+  ProgramExploration out_;
 };
 
 }  // namespace
 
-Exploration explore(const Program& program, const ExploreOptions& options) {
+ProgramExploration explore(const Program& program, const ProgramExploreOptions& options) {
   try {
     return Explorer(program, options).run();
   } catch (const Unsupported& why) {
-    return {.outcome = Exploration::Outcome::unsupported, .text = why.why};
+    return {.outcome = ProgramExploration::Outcome::unsupported, .text = why.why};
   }
 }
 

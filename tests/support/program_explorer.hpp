@@ -23,7 +23,7 @@ namespace tranship::test {
 
 enum class BetweenLaunches { nothing, all_ranks_meet, as_mscclpp };
 
-struct ExploreOptions {
+struct ProgramExploreOptions {
   int launches = 3;
   Index units = 3;           ///< of a chunk
   Index iterations = 2;      ///< of a loop
@@ -31,7 +31,7 @@ struct ExploreOptions {
   BetweenLaunches between = BetweenLaunches::nothing;
 };
 
-struct Exploration {
+struct ProgramExploration {
   enum class Outcome {
     right,        ///< every schedule ends, with what the collective promises, or else always with the same
     wrong,        ///< `text` says how
@@ -43,6 +43,6 @@ struct Exploration {
   Index states = 0;
 };
 
-Exploration explore(const Program& program, const ExploreOptions& options = {});
+ProgramExploration explore(const Program& program, const ProgramExploreOptions& options = {});
 
 }  // namespace tranship::test
