@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
