@@ -24,7 +24,7 @@ OWN_PLURAL = re.compile(r'== 1 \? "(?P<one>\w*)" : "(?P<several>\w*s)"')
 IRREGULAR = re.compile(r'\b(amount|counted|plural)\([^"]*"(?P<one>[\w ]*(s|x|ch|sh|[^aeiou]y))"\)')
 # Words between a number and a noun of another one: "{} of elements", "tensor {} has elements".
 JOINTS = {"a", "after", "and", "are", "as", "at", "beyond", "between", "for", "from", "has", "have", "holds", "in", "is"}
-JOINTS |= {"leaves", "makes", "of", "on", "or", "share", "takes", "that", "to", "wants", "with", "writes"}
+JOINTS |= {"leaves", "lists", "makes", "of", "on", "or", "share", "takes", "that", "to", "wants", "with", "writes"}
 
 # The placeholder is no number, or one that is never 1.
 ALLOWED = {

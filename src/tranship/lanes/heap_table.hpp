@@ -14,10 +14,16 @@ struct HeapTable {
   unsigned char* const* direct = nullptr;  ///< by rank: its heap, or nullptr where this rank cannot load and store it
   int count = 0;                           ///< entries of `direct`; ranks from `count` on are not direct
   bool is_complete = false;                ///< all ranks of the world are direct
+  /// Where the heaps in `direct` lie at equal distances, the distance from each to the next, and 0 elsewhere. On a
+  /// card, an address that is computed saves a load from the L2 in each call: 0.2 us of 1.2 for a signal there and back
+  /// (docs/gpu-facts.md).
+  long long spacing_bytes = 0;
+  unsigned char* first = nullptr;  ///< the heap of rank 0, where there is a spacing
 
   /// nullptr for a rank that is not direct, and for a number that is no rank.
   TRANSHIP_SHARED unsigned char* heap_of(int peer) const {
-    return static_cast<unsigned>(peer) < static_cast<unsigned>(count) ? direct[peer] : nullptr;
+    if (static_cast<unsigned>(peer) >= static_cast<unsigned>(count)) return nullptr;
+    return spacing_bytes != 0 ? first + peer * spacing_bytes : direct[peer];
   }
   TRANSHIP_SHARED bool is_direct(int peer) const { return heap_of(peer) != nullptr; }
 

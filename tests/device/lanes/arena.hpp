@@ -60,6 +60,7 @@ enum class TeamKind : int { world, every_other, reversed, listed, single };
 /// Describes a run to a kernel.
 struct RunArgs {
   unsigned char* const* heaps = nullptr;  ///< by rank
+  long long spacing_bytes = 0;            ///< see HeapTable
   int ranks = 0;
   int first_rank = 0;  ///< first rank of this launch
   int blocks = 1;      ///< blocks of each rank

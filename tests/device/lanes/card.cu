@@ -105,6 +105,7 @@ void Card::run(const void* kernel, As as, RunArgs run, int lanes, std::vector<un
   TRANSHIP_CUDA(cudaMemcpyAsync(parts_->table, heaps, sizeof heaps, cudaMemcpyHostToDevice, first));
   TRANSHIP_CUDA(cudaStreamSynchronize(first));
   run.heaps = parts_->table;
+  run.spacing_bytes = run.has_places ? 0 : heap_bytes;
   void* arguments[] = {&run};
   const dim3 shape = lanes == 256 ? dim3(8, 4, 8) : lanes == 96 ? dim3(32, 3) : dim3(static_cast<unsigned>(lanes));
   if (as == As::blocks) {

@@ -16,7 +16,15 @@ __global__ void case_kernel(RunArgs run) {
   const CudaLane lane;
   const int rank = run.first_rank + lane.block_index() / run.blocks;
   if (rank >= run.ranks || lane.blocks() % run.blocks != 0) return;
-  const HeapView heap{{run.heaps[rank], heap_bytes, run.heaps, run.ranks, true}, rank, run.ranks};
+  const HeapView heap{{.own = run.heaps[rank],
+                       .size_bytes = heap_bytes,
+                       .direct = run.heaps,
+                       .count = run.ranks,
+                       .is_complete = true,
+                       .spacing_bytes = run.spacing_bytes,
+                       .first = run.spacing_bytes ? run.heaps[0] : nullptr},
+                      rank,
+                      run.ranks};
   run_case<Case, scope>(RankLane<CudaLane>(lane, lane.block_index() % run.blocks, run.blocks),
                         case_args(heap, heap.heaps.own + guard_bytes, run));
 }

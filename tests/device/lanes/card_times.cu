@@ -33,7 +33,15 @@ template <Timed timed>
 __global__ void __launch_bounds__(lanes_of(timed)) timed_kernel(TimedArgs args) {
   const int rank = static_cast<int>(blockIdx.x);
   unsigned char* const base = args.heaps[rank];
-  const HeapView heap{{base, timed_heap_bytes, args.heaps, args.ranks, true}, rank, args.ranks};
+  const HeapView heap{{.own = base,
+                       .size_bytes = timed_heap_bytes,
+                       .direct = args.heaps,
+                       .count = args.ranks,
+                       .is_complete = true,
+                       .spacing_bytes = timed_heap_bytes,
+                       .first = args.heaps[0]},
+                      rank,
+                      args.ranks};
   TeamView team;
   team.count = args.ranks;
   team.member = heap.rank;

@@ -129,8 +129,10 @@ class World:
         self.used = 0
 
     def view(self, rank):
-        """Packs a HeapView (lanes/rma.hpp): own heap, size, table of heaps, its entries, is_complete, rank, ranks."""
-        view = struct.pack("<QQQi?3xii", self.base + rank * HEAP_BYTES, HEAP_BYTES, self.table, RANKS, True, rank, RANKS)
+        """Packs a HeapView (lanes/rma.hpp): own heap, size, table of heaps, its entries, is_complete, spacing,
+        first heap, rank, ranks."""
+        view = struct.pack("<QQQi?3xqQii", self.base + rank * HEAP_BYTES, HEAP_BYTES, self.table, RANKS, True, HEAP_BYTES,
+                           self.base, rank, RANKS)
         return self.np.frombuffer(view, self.np.uint8)
 
     def numba_stream(self, rank):

@@ -22,10 +22,13 @@ class HeapAddresses {
   HeapAddresses() = default;  ///< no rank has an address
   explicit HeapAddresses(std::vector<Address> of_ranks)
       : has_all_(std::find(of_ranks.begin(), of_ranks.end(), nullptr) == of_ranks.end()),
+        spacing_bytes_(spacing_of(of_ranks)),
         of_ranks_(std::make_shared<const std::vector<Address>>(std::move(of_ranks))) {}
 
   /// Every rank that is counted has an address.
   bool has_all() const noexcept { return has_all_; }
+  /// The distance from each address to that of the next rank, where all have one and it is the same; 0 elsewhere.
+  std::ptrdiff_t spacing_bytes() const noexcept { return spacing_bytes_; }
   bool is_empty() const noexcept { return !of_ranks_; }
   int count() const noexcept { return of_ranks_ ? static_cast<int>(of_ranks_->size()) : 0; }
   const Address* data() const noexcept { return of_ranks_ ? of_ranks_->data() : nullptr; }
@@ -46,7 +49,17 @@ class HeapAddresses {
   }
 
  private:
+  static std::ptrdiff_t spacing_of(const std::vector<Address>& of_ranks) noexcept {
+    if (of_ranks.size() < 2) return 0;
+    const auto integer = [&](std::size_t rank) { return reinterpret_cast<std::intptr_t>(of_ranks[rank]); };
+    const std::intptr_t spacing = integer(1) - integer(0);
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
+      if (!of_ranks[rank] || integer(rank) != integer(0) + static_cast<std::intptr_t>(rank) * spacing) return 0;
+    return spacing;
+  }
+
   bool has_all_ = true;
+  std::ptrdiff_t spacing_bytes_ = 0;
   std::shared_ptr<const std::vector<Address>> of_ranks_;
 };
 
@@ -70,7 +83,9 @@ struct HeapPlace {
             .size_bytes = size_bytes,
             .direct = direct.data(),
             .count = direct.count(),
-            .is_complete = direct.count() == ranks && direct.has_all()};
+            .is_complete = direct.count() == ranks && direct.has_all(),
+            .spacing_bytes = direct.spacing_bytes(),
+            .first = direct.spacing_bytes() != 0 ? direct.data()[0] : nullptr};
   }
 };
 
