@@ -82,32 +82,41 @@ constexpr const AtomicForm& form_of(AtomicCall call) noexcept {
 /// The call that OpenSHMEM names so. Throws `invalid_use` for other names.
 AtomicCall atomic_call_named(std::string_view word);
 
-/// What was there before, and 0 where the call does not fetch. `value` and `expected` count where the call takes them.
-/// The call must take elements of this type. A switch, since a call by a table of functions costs 2 ns more.
+namespace detail {
+
+/// By AtomicCall. Those of integers do nothing to other types.
 template <class T>
-T run_atomic(Context& rma, AtomicCall call, Symmetric<T> at, [[maybe_unused]] T value, [[maybe_unused]] T expected,
-             Rank peer, CallSite where) {
-  switch (call) {
+inline constexpr T (*atomic_functions[])(Context& rma, Symmetric<T> at, T value, T expected, Rank peer,
+                                         CallSite where) = {
 #define TRANSHIP_GIVES_nothing
 #define TRANSHIP_GIVES_one
 #define TRANSHIP_GIVES_value value,
 #define TRANSHIP_GIVES_exchange expected, value,
-#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word)                               \
-  case AtomicCall::name:                                                                        \
-    if constexpr (Atomic##elements<T>) {                                                        \
-      if constexpr (std::is_void_v<decltype(rma.name(at, TRANSHIP_GIVES_##takes peer, where))>) \
-        rma.name(at, TRANSHIP_GIVES_##takes peer, where);                                       \
-      else                                                                                      \
-        return rma.name(at, TRANSHIP_GIVES_##takes peer, where);                                \
-    }                                                                                           \
-    break;
+#define TRANSHIP_ATOMIC(name, op, elements, takes, returns, word)                                     \
+  [](Context& rma, Symmetric<T> at, [[maybe_unused]] T value, [[maybe_unused]] T expected, Rank peer, \
+     CallSite where) -> T {                                                                           \
+    if constexpr (Atomic##elements<T>) {                                                              \
+      if constexpr (std::is_void_v<decltype(rma.name(at, TRANSHIP_GIVES_##takes peer, where))>)       \
+        rma.name(at, TRANSHIP_GIVES_##takes peer, where);                                             \
+      else                                                                                            \
+        return rma.name(at, TRANSHIP_GIVES_##takes peer, where);                                      \
+    }                                                                                                 \
+    return T{};                                                                                       \
+  },
 #include <tranship/kernels/atomics.def>
 #undef TRANSHIP_GIVES_nothing
 #undef TRANSHIP_GIVES_one
 #undef TRANSHIP_GIVES_value
 #undef TRANSHIP_GIVES_exchange
-  }
-  return T{};
+};
+
+}  // namespace detail
+
+/// What was there before, and 0 where the call does not fetch. `value` and `expected` count where the call takes them.
+/// The call must take elements of this type.
+template <class T>
+T run_atomic(Context& rma, AtomicCall call, Symmetric<T> at, T value, T expected, Rank peer, CallSite where) {
+  return detail::atomic_functions<T>[std::size_t(call)](rma, at, value, expected, peer, where);
 }
 /// Calls `f(T{})` for a type that the call takes. Throws `invalid_use` for others.
 template <class F>
