@@ -120,7 +120,7 @@ class Moving final : public Resident {
     }
     is_brief_ = bytes <= brief_bytes && rank_->world().context().completes_at_once();
   }
-  ~Moving() override { let_go(); }
+  ~Moving() override { release(); }
   Moving(const Moving&) = delete;
   Moving& operator=(const Moving&) = delete;
 
@@ -132,7 +132,7 @@ class Moving final : public Resident {
     } catch (const std::exception&) {
       left_.reset();  // no memory for it
     }
-    let_go();
+    release();
   }
   Schedule schedule() const { return left_ ? left_->schedule : exchange().schedule(); }
   TransferPlan plan() const { return left_ ? left_->plan : exchange().plan(); }
@@ -180,7 +180,7 @@ class Moving final : public Resident {
     std::string explanation;
   };
 
-  void let_go() noexcept {
+  void release() noexcept {
     without_gil([this] { exchange_.reset(); });
   }
 

@@ -267,22 +267,22 @@ Status tranship_fence() {
   return guarded(Waits::yes, [](Shmem& shmem) { shmem.context().fence(compiled_site); });
 }
 /// What transfers that do not block have kept is theirs no longer.
-Status let_go_after(Status done) noexcept {
+Status release_after(Status done) noexcept {
   Shmem* const shmem = done == 0 ? Shmem::of_this_thread_if_any() : nullptr;
   if (shmem == nullptr || !shmem->rank().holds_any()) return done;
   const nb::gil_scoped_acquire acquire;
-  shmem->rank().let_go();
+  shmem->rank().release();
   return done;
 }
 Status tranship_quiet() {
-  return let_go_after(guarded(Waits::yes, [](Shmem& shmem) { shmem.context().quiet(compiled_site); }));
+  return release_after(guarded(Waits::yes, [](Shmem& shmem) { shmem.context().quiet(compiled_site); }));
 }
 Status tranship_meet(std::int64_t team, std::int32_t completes) {
   const Status done = guarded(Waits::yes, [&](Shmem& shmem) {
     Team& members = shmem.team(int_of(team));
     completes ? members.barrier(compiled_site) : members.sync(compiled_site);
   });
-  return completes ? let_go_after(done) : done;
+  return completes ? release_after(done) : done;
 }
 Status tranship_team_place(std::int64_t team, std::int32_t* rank, std::int32_t* size) {
   return guarded(Waits::no, [&](Shmem& shmem) {

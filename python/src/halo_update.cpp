@@ -135,7 +135,7 @@ void bind_halo_update(nb::module_& module) {
       .def(
           "finish", [](HaloUpdate& self) { self.finish(python_call_site()); },
           "Waits until all has arrived, until the world's timeout at the latest.")
-      .def("release", &HaloUpdate::release, "Lets go of the arrays. The update is bound again before its next start.");
+      .def("release", &HaloUpdate::release, "Releases the arrays. The update is bound again before its next start.");
   module.def(
       "make_halo_update",
       [](const std::shared_ptr<RankHandle>& rank, const Tiling& tiling,

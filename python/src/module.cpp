@@ -1,5 +1,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <tranship/base/amounts.hpp>
 
 #include "bindings.hpp"
 #include "interpreter.hpp"
@@ -15,6 +18,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);  // compiled functions of Numba keep their arguments when they raise
 #endif
   module.def("set_package", &set_package, nanobind::arg("folder"), nanobind::arg("blocks"), nanobind::arg("classes"));
+  module.def("plural", &tranship::plural, nanobind::arg("count"), nanobind::arg("one"), nanobind::arg("several") = "");
   bind_layouts(module);
   bind_worlds(module);
   bind_arrays(module);

@@ -366,7 +366,7 @@ void bind_one_sided(nb::module_& module) {
     const CallSite where = python_call_site();
     Context& rma = rank->world().context();
     without_gil([&] { rma.quiet(where); });
-    rank->let_go();
+    rank->release();
   });
 }
 

@@ -47,10 +47,10 @@ class Dropped {
       objects_.push_back(object.release().ptr());
     }
     // Where there is no room for this call, the next one of a device does it.
-    Py_AddPendingCall([](void*) { return all().let_go(), 0; }, nullptr);
+    Py_AddPendingCall([](void*) { return all().release(), 0; }, nullptr);
   }
   /// With the interpreter's lock.
-  void let_go() {
+  void release() {
     std::vector<PyObject*> objects;
     {
       const std::lock_guard lock(mutex_);
@@ -99,7 +99,7 @@ class PythonMemory {
   template <class F>
   auto call(F f) {
     const nb::gil_scoped_acquire gil;
-    Dropped::all().let_go();
+    Dropped::all().release();
     struct Call {
       Call() { ++calls_of_thread; }
       ~Call() { --calls_of_thread; }

@@ -59,7 +59,7 @@ class RankHandle final : public Resident {
   }
   /// Keeps what a transfer that does not block still reads or writes, until the next quiet or barrier.
   void hold(nb::object object) { held_.push_back(std::move(object)); }
-  void let_go() noexcept { held_.clear(); }
+  void release() noexcept { held_.clear(); }
   bool holds_any() const noexcept { return !held_.empty(); }
   void leave() noexcept override { close(); }
   /// Ends all that lives in the world, the last first, and the rank's part in it: as failed where there is an error.

@@ -190,7 +190,7 @@ void bind_shmem(nb::module_& module) {
             const CallSite where = python_call_site();
             Team& members = self.team(team);
             without_gil([&] { members.barrier(where); });
-            self.rank().let_go();
+            self.rank().release();
           },
           "team"_a)
       .def(

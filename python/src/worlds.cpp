@@ -87,7 +87,7 @@ void call_rank(World& world, const nb::callable& f, Raised* raised) {
   try {
     f(handle);
   } catch (const nb::python_error& exception) {
-    world.set_failing();  // before anything that it has is let go of
+    world.set_failing();  // before anything that it has is released
     if (raised) (*raised)[world.rank()] = nb::borrow(exception.value());
     Error error = error_of(exception);
     error.rank = world.rank();
@@ -319,7 +319,7 @@ void bind_worlds(nb::module_& module) {
           [](RankHandle& self) {
             const CallSite where = python_call_site();
             without_gil([&] { self.world().barrier(where); });
-            self.let_go();
+            self.release();
           },
           "Collective. Completes this rank's transfers and waits for all ranks.")
       .def(

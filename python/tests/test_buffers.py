@@ -110,7 +110,7 @@ def test_accumulate_merges():
         assert a.tolist() == [13] * 4
 
 
-def test_memory_of_the_program_is_kept_and_let_go():
+def test_memory_of_the_program_is_kept_and_released():
     data = np.arange(12.0).reshape(3, 4)[:, ::2]
     before = sys.getrefcount(data)
     devices = ts.Devices(fake=1)

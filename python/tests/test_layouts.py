@@ -69,7 +69,7 @@ def test_layout_texts_are_read_and_written():
         (lambda: ts.distribution((10, 8), (2,)), "2"),
         (lambda: ts.distribution((10,), 2, "blok"), "blok"),
         (lambda: ts.distribution((10,), 2, edge="round", overlap=1), "round"),
-        (lambda: ts.distribution((10, 8), (2, 1), ["block"]), "1 entries"),
+        (lambda: ts.distribution((10, 8), (2, 1), ["block"]), "1 entry"),
         (lambda: ts.distribution((10,), 2, overlap=[1, 2]), "2 entries"),
         (lambda: ts.distribution((-1,), 2), "-1"),
         (lambda: ts.distribution((10,), 0), "0"),

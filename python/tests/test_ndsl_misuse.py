@@ -88,7 +88,7 @@ def test_a_transformer_counts_what_it_is_given():
     for call in (scalar.async_pack, scalar.async_unpack):
         with pytest.raises(RuntimeError, match="count \\(1 is different that edges count 2"):
             call([q])
-        with pytest.raises(RuntimeError, match="1 quantities for the components along j"):
+        with pytest.raises(RuntimeError, match="1 quantity for the components along j"):
             call([q, q], [q])
     for call in (vector.async_pack, vector.async_unpack):  # where NDSL asserts, truncates, or says nothing
         for x, y in (([q], None), ([q], []), ([q], [q, q]), ([q, q], [q]), ([q, q], [q, q])):
@@ -127,7 +127,7 @@ def test_slices_are_whole_and_inside():
     good = (slice(2, 7), slice(2, 4))
     for bad, kind, message in (
         ((slice(2, 7, 2), slice(2, 4)), ValueError, "a step of 2 along j"),
-        ((slice(2, 7),), ValueError, "pack_slices has 1 entries"),
+        ((slice(2, 7),), ValueError, "pack_slices has 1 entry"),
         ((slice(2, 10), slice(2, 4)), IndexError, "points 2 to 10 along j, and the array has 0 to 9"),
         ((slice(-2, 3), slice(2, 4)), IndexError, "points -2 to 3"),
         ((slice(7, 2), slice(2, 4)), IndexError, "points 7 to 2"),
@@ -193,7 +193,7 @@ def test_halo_points_are_some_and_are_there(make):
     with pytest.raises(ValueError, match="more halo points \\(3\\) than available on this Quantity \\(2\\)"):
         q.halo_spec(3)
     small = quantity(extent=(1, 5))
-    with pytest.raises(ValueError, match="2 halo points of a compute domain of 1 cells along j"):
+    with pytest.raises(ValueError, match="2 halo points of a compute domain of 1 cell along j"):
         communicator.halo_update(small, 2)
 
 
@@ -234,7 +234,7 @@ def test_lists_of_specifications():
     for x, y in (([spec], []), ([], [spec]), ([spec, spec], [spec])):
         with pytest.raises(RuntimeError, match=f"the lists have {len(x)} and {len(y)} specifications"):
             communicator.get_vector_halo_updater(x, y)
-    for n_x, n_y, message in ((0, 2, "zero halo points"), (2, 0, "zero halo points"), (1, 2, "1 halo points along i and 2")):
+    for n_x, n_y, message in ((0, 2, "zero halo points"), (2, 0, "zero halo points"), (1, 2, "1 halo point along i and 2")):
         with pytest.raises(ValueError, match=message):
             communicator.get_vector_halo_updater([quantity().halo_spec(n_x)], [quantity().halo_spec(n_y)])
     other = QuantityHaloSpec(**{**vars(spec), "numpy_module": sys})
@@ -378,8 +378,8 @@ def test_scatter_and_gather():
 def test_quantities_fit_their_arrays():
     data = np.zeros((4, 5))
     for arguments, message in (
-        (dict(dims=["j"]), "dims has 1 entries|origin has 1 entries"),
-        (dict(dims=["j", "i"], origin=(1,)), "1 entries, and the array 2"),
+        (dict(dims=["j"]), "dims has 1 entry|origin has 1 entry"),
+        (dict(dims=["j", "i"], origin=(1,)), "1 entry, and the array 2"),
         (dict(dims=["j", "i"], origin=(1, 1), extent=(4, 4)), "dimension j: points 1 to 5 of an array that has 0 to 4"),
         (dict(dims=["j", "i"], origin=(-1, 0)), "points -1"),
     ):
@@ -674,7 +674,7 @@ def test_ranks_of_a_world_that_disagree_all_fail():
         tile = TileCommunicator.from_layout(world, (1, 2))
         cases = (
             ("float64 on .* on rank 0 and of float32", quantity(dtype="f4" if world.rank else "f8"), 2),
-            ("with 2 halo points .* on rank 0 and of .* with 1 halo points", quantity(), 2 - world.rank),
+            ("with 2 halo points .* on rank 0 and of .* with 1 halo point", quantity(), 2 - world.rank),
             ("cells along j, and rank 0, in the same row", quantity(extent=(5 + world.rank, 5)), 2),
         )
         for message, q, n in cases:

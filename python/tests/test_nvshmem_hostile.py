@@ -356,7 +356,7 @@ def test_operations_in_parallel_loops_are_not_lost_silently():
     ts.launch(1, body, ranks="processes")
 
 
-def test_sources_are_let_go_of():
+def test_sources_are_released():
     numba = pytest.importorskip("numba")
     device = pytest.importorskip("tranship.nvshmem.core.device.numba")
 

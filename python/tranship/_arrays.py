@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ._amounts import amount
 from . import _core
 from ._core import ArraySpec, Distribution
 from ._buffers import Devices, Lease, _boxes, current_device
@@ -649,7 +650,7 @@ class TiledHaloExchange(Exchange):
         if all(isinstance(d, int) for d in tile_dims):
             dims = [[d for (d,) in dims]] * len(fields)
         if len(dims) != len(fields):
-            raise InvalidUse(f"tile_dims of {len(dims)} fields, and there are {len(fields)}")
+            raise InvalidUse(f"tile_dims of {amount(len(dims), 'field')}, and there are {len(fields)}")
         super().__init__(
             _core.make_tiled_halo(
                 tiling,

@@ -10,6 +10,7 @@ from typing import Any, Optional, SupportsIndex, Union
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ._amounts import amount
 from . import _core
 from ._core import human_bytes
 from ._elements import Elements, elements_of
@@ -113,7 +114,7 @@ def _boxes(cells: Region, extents: Sequence[int]) -> Optional[list[tuple[Any, An
 def _box(cells: Union[slice, Cells], extents: Sequence[int]) -> tuple[Any, Any]:
     given = cells if isinstance(cells, tuple) else (cells,)
     if len(given) > len(extents):
-        raise InvalidUse(f"cells of {len(given)} dimensions of a buffer of {len(extents)}")
+        raise InvalidUse(f"cells of {amount(len(given), 'dimension')} of a buffer of {len(extents)}")
     lower, upper = [], []
     for extent, one in zip(extents, list(given) + [slice(None)] * (len(extents) - len(given))):
         if not isinstance(one, slice):

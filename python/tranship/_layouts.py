@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union, overload
 
 
+from ._amounts import amount
 from . import _core
 from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling
 from ._core import cubed_sphere, doubly_periodic, folded, periodic
@@ -158,7 +159,7 @@ def _per_dimension(what: str, value: Any, dims: int) -> list[Any]:
     """One for all dimensions, or a sequence with one for each."""
     if isinstance(value, (list, tuple)):
         if len(value) != dims:
-            raise InvalidUse(f"{what} has {len(value)} entries, and the array {dims} dimensions")
+            raise InvalidUse(f"{what} has {amount(len(value), 'entry', 'entries')}, and the array {amount(dims, 'dimension')}")
         return list(value)
     return [value] * dims
 

@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ._amounts import amount
 from . import _core
 from ._elements import element_type
 from ._errors import InvalidUse, of_type
@@ -260,7 +261,8 @@ class Program:
         return ProgramExecutor(world, self, elements, dtype, op)
 
     def __repr__(self) -> str:
-        return f"<Program {self.name!r}: {self.collective} of {self.ranks} ranks, {self.steps} steps>"
+        size = f"{amount(self.ranks, 'rank')}, {amount(self.steps, 'step')}"
+        return f"<Program {self.name!r}: {self.collective} of {size}>"
 
 
 class ProgramExecutor:
@@ -338,12 +340,14 @@ class ProgramExecutor:
             raise InvalidUse(f"an input of {given.dtype} for a program of {self._dtype}: a cast would change values")
         source = np.ascontiguousarray(given, dtype=self._dtype)
         if source.size != self.input_elements:
-            raise InvalidUse(f"an input of {source.size} elements; the executor was made for {self.input_elements}")
+            raise InvalidUse(
+                f"an input of {amount(source.size, 'element')}; the executor was made for {self.input_elements}"
+            )
         if output is None:
             output = np.empty(self.output_elements, dtype=self._dtype)
         if output.dtype != self._dtype or output.size != self.output_elements:
             raise InvalidUse(
-                f"an output of {output.size} elements of {output.dtype}; "
+                f"an output of {amount(output.size, 'element')} of {output.dtype}; "
                 f"the program makes {self.output_elements} of {self._dtype}"
             )
         if not output.flags.c_contiguous or not output.flags.writeable:
@@ -437,7 +441,7 @@ class Collectives:
 
     def _part(self, values: NDArray[Any]) -> tuple[int, ...]:
         if values.ndim == 0 or values.shape[0] % self._world.size != 0:
-            raise InvalidUse(f"an array of shape {values.shape} is not cut into {self._world.size} equal parts")
+            raise InvalidUse(f"an array of shape {values.shape} is not cut into {amount(self._world.size, 'equal part')}")
         return (values.shape[0] // self._world.size, *values.shape[1:])
 
     def _run(

@@ -283,7 +283,7 @@ def _as_elements(numbers: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
 def symmetric(world: World, shape: Shape, dtype: DTypeLike = "f8") -> Symmetric:
     """Collective: an array of zeros in the symmetric heap of every rank, at the same place.
 
-    Its memory is free for others when all ranks have let go of it and allocate again.
+    Its memory is free for others when all ranks have released it and allocate again.
 
     Raises
     ------

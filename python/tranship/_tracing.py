@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Optional, Protocol, TypeVar, Union
 
+from ._amounts import amount
 from . import _core
 from ._errors import InvalidUse
 from ._ground import current
@@ -155,7 +156,7 @@ class Trace:
     def __repr__(self) -> str:
         if self._recording is not None:
             return "<trace that is being recorded>"
-        return f"<trace of {len(self._names())} ranks, {len(self.slices)} slices>"
+        return f"<trace of {amount(len(self._names()), 'rank')}, {amount(len(self.slices), 'slice')}>"
 
     def _names(self) -> dict[int, str]:
         names = {e["pid"]: str(e["args"]["name"]) for e in self._events if e["name"] == "process_name"}

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Optional, SupportsIndex, 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._amounts import amount
 from . import _core
 from ._errors import InvalidUse, NoMemory
 from ._ground import current
@@ -127,7 +128,7 @@ class World:
             raise InvalidUse(f"extents {extents}: needs 0 or more (rank {self.rank})")
         count = math.prod(extents) * type_of_elements.itemsize
         if count > sys.maxsize:
-            raise NoMemory(f"{count} bytes: an array has at most {sys.maxsize} (rank {self.rank})")
+            raise NoMemory(f"{amount(count, 'byte')}: an array has at most {sys.maxsize} (rank {self.rank})")
         return np.ndarray(extents, type_of_elements, self._core.reachable_bytes(count), order=order)
 
     def zeros(self, shape: Shape, dtype: Any = "f8", order: Order = "C") -> NDArray[Any]:

@@ -1,4 +1,4 @@
-// What a program holds in static variables: it is let go of after the main function has returned, when the library's
+// What a program holds in static variables: it is released after the main function has returned, when the library's
 // own static variables would be gone, too.
 #include <cstdlib>
 #include <optional>

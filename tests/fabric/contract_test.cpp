@@ -112,7 +112,7 @@ TEST_P(Contract, more_elements_than_there_can_be_are_refused_with_the_reason) {
   });
 }
 
-TEST_P(Contract, memory_that_all_let_go_of_is_used_again_and_zeroed) {
+TEST_P(Contract, memory_that_all_released_is_used_again_and_zeroed) {
   run([](World& world) {
     const HeapUsage empty = world.heap_usage();
     double* first = nullptr;
@@ -1122,7 +1122,7 @@ TEST_P(Contract, slices_that_leave_the_heap_are_refused_also_where_less_is_moved
   });
 }
 
-TEST_P(Contract, checked_contexts_refuse_what_this_rank_has_let_go_of) {
+TEST_P(Contract, checked_contexts_refuse_what_this_rank_has_released) {
   run([](World& world) {
     Context rma(world, {.checks = HeapChecks::blocks});
     auto kept = world.allocate<std::uint64_t>(4);

@@ -224,13 +224,13 @@ TEST_P(SubWorlds, do_not_take_what_a_rank_of_another_one_still_has) {
       require(*other.local() == 0, "{}", *other.local());
     } else {
       world.barrier();
-      first->world().context().p(array, 9, 0);  // rank 0 has let go, this rank has not
+      first->world().context().p(array, 9, 0);  // rank 0 has released it, this rank has not
       first->world().context().quiet();
       world.barrier();
     }
     array = {};
     first.reset();
-    // All have let go; after an allocation of all ranks all know.
+    // All have released it; after an allocation of all ranks all know.
     const auto whole = world.allocate<int>(1);
     const std::size_t all = world.heap().place().size_bytes;
     const SubWorld again(world.team(), {.heap_bytes = all - 2 * mebi});

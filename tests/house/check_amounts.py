@@ -3,7 +3,8 @@
 
 usage: check_amounts.py REPOSITORY
 
-A number and its noun come from amount(n, "byte") of base/amounts.hpp, and never from "{} bytes" in a format. A limit
+A number and its noun come from amount(n, "byte") of base/amounts.hpp, and of _amounts.py in Python, and never from
+"{} bytes" in a format. A limit
 ("more than {} keys", "at most {} bytes") is a constant that is larger than 1, so it may stand in the format.
 """
 
@@ -19,15 +20,25 @@ NOUNS = (
     "specs|steps|stretches|teams|tensors|threads|tiles|times|transfers|units|values|vectors|walks|windows|words"
 )
 COUNTED = re.compile(r"(?P<before>[\w\" ]{0,12})\{\d?\} (?P<noun>([a-z]+ )?(" + NOUNS + r"))\b")
+COUNTED_IN_PYTHON = re.compile(COUNTED.pattern.replace(r"\d?", r"[^{}\"]+"))
 LIMIT = re.compile(r"(more than|at most|up to|\b[01] to) $")
 OWN_PLURAL = re.compile(r'== 1 \? "(?P<one>\w*)" : "(?P<several>\w*s)"')
-IRREGULAR = re.compile(r'\b(amount|counted|plural)\([^"]*"(?P<one>[\w ]*(s|x|ch|sh|[^aeiou]y))"\)')
+IRREGULAR = re.compile(r"\b(amount|counted|plural)\([^\"']*[\"'](?P<one>[\w ]*(s|x|ch|sh|[^aeiou]y))[\"']\)")
 # Words between a number and a noun of another one: "{} of elements", "tensor {} has elements".
 JOINTS = {"a", "after", "and", "are", "as", "at", "beyond", "between", "for", "from", "has", "have", "holds", "in", "is"}
 JOINTS |= {"leaves", "lists", "makes", "of", "on", "or", "share", "takes", "that", "to", "wants", "with", "writes"}
 
 # The placeholder is no number, or one that is never 1.
 ALLOWED = {
+    ("python/tranship/_arrays.py", "cells"): "a list of numbers",
+    ("python/tranship/_elements.py", "bytes"): "numbers",
+    ("python/tranship/_pictures.py", "ranks"): "more than 8",
+    ("python/tranship/_views.py", "bytes"): "numbers",
+    ("python/tranship/ndsl/comm/communicator.py", "points"): "no number",
+    ("python/tranship/ndsl/comm/communicator.py", "ranks"): "the words of NDSL",
+    ("python/tranship/ndsl/comm/partitioner.py", "ranks"): "the words of NDSL",
+    ("python/tranship/nvshmem/core/_runtime.py", "ranks"): "on several machines",
+    ("python/tranship/nvshmem/core/_teams.py", "ranks"): "more than the members of a team",
     ("src/tranship/array/ghosts/coherence.cpp", "cells"): "the name of what is accessed",
     ("src/tranship/cli/demo.cpp", "bytes"): "of a map of the world",
     ("src/tranship/cli/demo.cpp", "cells"): "of a map of the world",
@@ -56,10 +67,11 @@ ALLOWED = {
 def check_text(name, text, used=None):
     """All violations in one source, as "name:line: what is wrong". Adds the exceptions that it has needed to `used`."""
     problems = []
+    is_python = name.endswith(".py")
     for number, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("//"):
+        if line.lstrip().startswith(("//", "#")) or (is_python and not re.search(r"\bf[\"']", line)):
             continue
-        for match in COUNTED.finditer(line):
+        for match in (COUNTED_IN_PYTHON if is_python else COUNTED).finditer(line):
             words = match["noun"].split()
             if LIMIT.search(match["before"]) or words[0] in JOINTS:
                 continue
@@ -77,8 +89,8 @@ def check_text(name, text, used=None):
 
 def check(repository):
     problems, used = [], set()
-    for folder in ("src/tranship", "python/src"):
-        for path in sorted((Path(repository) / folder).rglob("*.[ch]pp")):
+    for folder, pattern in (("src/tranship", "*.[ch]pp"), ("python/src", "*.[ch]pp"), ("python/tranship", "*.py")):
+        for path in sorted((Path(repository) / folder).rglob(pattern)):
             name = path.relative_to(repository).as_posix()
             problems += check_text(name, path.read_text(encoding="utf-8"), used)
     problems += [f"{name}: an exception for '{noun}' that nothing needs" for name, noun in sorted(set(ALLOWED) - used)]

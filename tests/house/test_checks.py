@@ -346,6 +346,18 @@ class Amounts(unittest.TestCase):
                 self.assertEqual(len(found), 1, found)
                 self.assertIn("src/tranship/a.cpp:2: ", found[0])
 
+    def test_counts_in_python_are_found(self):
+        for text in [
+            'raise E(f"{len(a)} entries of {b}")',
+            "return f'<{self.n} halo points>'",
+            "f\"{amount(len(a), 'entry')}\"",
+        ]:
+            with self.subTest(text):
+                self.assertEqual(len(check_amounts.check_text("python/tranship/a.py", text)), 1)
+        for text in ['"""All {n} entries."""', "f\"{amount(len(a), 'entry', 'entries')} of {b}\"", 'f"at most {n} bytes"']:
+            with self.subTest(text):
+                self.assertEqual(check_amounts.check_text("python/tranship/a.py", text), [])
+
     def test_limits_names_and_comments_pass(self):
         for text in [
             'throw_error(code, "more than {} keys; a name has 1 to {} characters", keys_max, characters_max);',

@@ -202,7 +202,7 @@ class Executor:
         )
 
     def reset(self) -> None:
-        """Collective: lets go of what was made for earlier launches. Launches that follow make anew what they need."""
+        """Collective: releases what was made for earlier launches. Launches that follow make anew what they need."""
         self._core.reset()
 
 

@@ -2,7 +2,7 @@
 
 A buffer that is given back waits in a pool that the whole process shares, under its allocator, shape and dtype, and the
 last one in is the first one out. The pool is locked, and holds at most :data:`BUFFER_CACHE_BYTES_MAX`; a buffer beyond
-that is let go. What a buffer holds when it comes out of the pool is not defined.
+that is released. What a buffer holds when it comes out of the pool is not defined.
 """
 
 from __future__ import annotations

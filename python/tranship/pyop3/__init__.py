@@ -35,6 +35,7 @@ from typing import Any, Optional, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .._amounts import amount
 from .. import _arrays, _layouts
 from .._buffers import Buffer, Devices, Lease
 from .._errors import InvalidUse, Unsupported
@@ -541,11 +542,13 @@ class ArrayBuffer:
         if not isinstance(data, np.ndarray):
             raise InvalidUse(f"data is a NumPy array, not a {type(data).__name__}")
         if data.ndim != 1:
-            raise InvalidUse(f"data of {data.ndim} dimensions: an ArrayBuffer is flat")
+            raise InvalidUse(f"data of {amount(data.ndim, 'dimension')}: an ArrayBuffer is flat")
         if (size is not None and size != data.size) or (dtype is not None and np.dtype(dtype) != data.dtype):
             raise InvalidUse(f"data is {data.dtype}[{data.size}], not {np.dtype(dtype or data.dtype)}[{size}]")
         if sf is not None and sf.size != data.size:
-            raise IncompatibleStarForestException(f"a star forest of {sf.size} entries for data of {data.size}")
+            raise IncompatibleStarForestException(
+                f"a star forest of {amount(sf.size, 'entry', 'entries')} for data of {data.size}"
+            )
         if not data.flags.writeable:
             data = data.copy()
         self.sf = sf

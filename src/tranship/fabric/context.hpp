@@ -59,7 +59,7 @@ enum class SizeRule : std::uint8_t {
 
 enum class HeapChecks : std::uint8_t {
   bounds,  ///< that what is moved lies in the symmetric heap: always
-  blocks,  ///< that it lies in one block that this rank has not let go of; some 50 ns a call
+  blocks,  ///< that it lies in one block that this rank has not released; some 50 ns a call
 };
 
 struct ContextOptions {

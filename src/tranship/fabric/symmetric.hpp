@@ -60,8 +60,8 @@ class Symmetric {
 };
 
 /// Owns an allocation of World::allocate. Moves, does not copy. Letting go of it is not collective and never waits: the
-/// memory is free again at the first allocation after the last rank has let go. It may be let go of after the world has
-/// ended.
+/// memory is free again at the first allocation after the last rank has released it. It may be released after the world
+/// has ended.
 template <class T>
 class SymmetricArray : public Symmetric<T> {
  public:
@@ -83,7 +83,7 @@ class SymmetricArray : public Symmetric<T> {
 
 /// Owns a registration of World::register_memory. Letting go of it is not collective, and must come before the memory
 /// itself is freed: the program then keeps its values, in pages of its own. From then on no peer may touch this rank's
-/// part. The place in the heap is free again after the last rank has let go.
+/// part. The place in the heap is free again after the last rank has released it.
 class RegisteredMemory {
  public:
   RegisteredMemory() = default;

@@ -53,7 +53,7 @@ struct Team::State {
       : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s, m)) {
     fabric.team_slots().take(slot);
   }
-  ~State() { fabric.team_slots().let_go(slot); }
+  ~State() { fabric.team_slots().release(slot); }
 };
 
 Team::Team(World& world, Fabric& fabric, const Members& members, int slot)

@@ -102,7 +102,7 @@ class World {
   };
   /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, at addresses that are multiples
   /// of 64 bytes and of the alignment on every rank; none for a count of 0. Completes the transfers of the default
-  /// context, so that none comes to memory that was let go of; those of other contexts must be complete before. Throws
+  /// context, so that none comes to memory that was released; those of other contexts must be complete before. Throws
   /// `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has none, or not enough for a
   /// block of 256 MiB or more, whose memory the system grants when it is touched; `invalid_use` for a
   /// negative count, for more bytes than 63 bits count, and for an alignment that is no power of two, or larger than 2
@@ -118,7 +118,7 @@ class World {
   SymmetricArray<T> allocate(Index count, CallSite where = CallSite::here()) {
     return allocate<T>(count, Alignment{}, where);
   }
-  /// The same for a type that is known at run time. The memory is let go of with its last owner; nullptr for none.
+  /// The same for a type that is known at run time. The memory is released with its last owner; nullptr for none.
   std::shared_ptr<void> allocate(ElementType type, Index count, CallSite where = CallSite::here()) {
     return allocate_bytes(count, std::size_t(size_bytes(type)), Alignment{}.bytes, std::uint8_t(type), where);
   }

@@ -216,7 +216,7 @@ void choose_protocols(ExchangeMessages& messages, Travel travel) {
   for (auto* list : {&messages.receives, &messages.sends})
     for (Message& m : *list)
       if (m.is_posted == (travel == Travel::posted))
-        m.protocol = &(m.is_posted ? posted() : m.is_staged ? mailed() : claimed());
+        m.protocol = &(m.is_posted ? posted() : m.is_staged ? staged() : zero_copy());
 }
 
 }  // namespace tranship

@@ -1,5 +1,5 @@
 // Private: MessageProtocol, how one message gets from its source to its target in one epoch. There are three, each in a
-// source of its own: message_claimed.cpp (zero-copy, between arrays that both ranks reach), message_mailed.cpp (by a
+// source of its own: message_zero_copy.cpp (zero-copy, between arrays that both ranks reach), message_staged.cpp (by a
 // staging buffer that both ranks reach) and message_posted.cpp (to peers that are only messaged).
 #pragma once
 
@@ -31,7 +31,7 @@ struct RunningMessage {
   WriteChoice choice = {};
 };
 
-/// How a rank spends its time, which decides which parts of a claimed message it copies.
+/// How a rank spends its time, which decides which parts of a zero-copy message it copies.
 struct ExchangePace {
   bool copies_for_peers = true;  // else its sends are left to the targets, which then have them in their caches
   bool has_time = false;         // this rank waits; else it leaves to peers that wait what they can copy
@@ -67,8 +67,8 @@ class MessageProtocol {
   }
 };
 
-const MessageProtocol& claimed();
-const MessageProtocol& mailed();
+const MessageProtocol& zero_copy();
+const MessageProtocol& staged();
 const MessageProtocol& posted();
 
 }  // namespace tranship

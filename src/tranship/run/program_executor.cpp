@@ -74,7 +74,8 @@ class ProgramExecutor::State {
   [[gnu::noinline]] void run_in_buffers(CallSite where) {
     run(input().data(), output().data(), where);
     // Nothing is copied, and nothing has to be said of what the caller has written.
-    is_plain_ = !meets_between_ && context_.completes_at_once() && gathered_input_.empty() && gathered_output_.empty();
+    is_plain_ = !meets_between_ && context_.completes_at_once(world_.rank()) && gathered_input_.empty() &&
+                gathered_output_.empty();
   }
 
   void run(const void* input, void* output, CallSite where) {

@@ -279,13 +279,14 @@ bool ProgramMachine::advance(Block& block) {
         combine(step, part_of(block, step));
         break;
       case Act::pack:
-        if (is_watched_)
+        if (is_watched(step))
           transfer(block, step, part_of(block, step));
         else
           pack(step, part_of(block, step));
         break;
       case Act::unpack:
-        if (is_watched_ ? !transfer(block, step, part_of(block, step)) : !unpack(block, step, part_of(block, step)))
+        if (is_watched(step) ? !transfer(block, step, part_of(block, step))
+                             : !unpack(block, step, part_of(block, step)))
           return false;
         break;
       case Act::transfer:
@@ -297,6 +298,17 @@ bool ProgramMachine::advance(Block& block) {
     steps_ += step.is_last;
     ++block.at;
   }
+}
+
+/// Packets of the step come from, or go to, a peer that is.
+bool ProgramMachine::is_watched(const PlacedStep& step) const {
+  if (!is_watched_) return false;
+  const PlacedOperand* const operand = &setup_.program.operands[step.first];
+  for (std::uint32_t i = 0; i < step.sources + step.targets; ++i) {
+    const bool is_made_elsewhere = i < step.sources && operand[i].format == OperandFormat::packets;
+    if (is_watched(is_made_elsewhere ? operand[i].made_by : operand[i].rank)) return true;
+  }
+  return false;
 }
 
 bool ProgramMachine::come_to_barrier(Block& block, const PlacedStep& step) {
@@ -338,7 +350,7 @@ bool ProgramMachine::must_complete_before(Rank peer) const {
 bool ProgramMachine::take_signals(Block& block, const PlacedStep& step) {
   for (; block.done < Index(step.count); ++block.done) {
     Wire& wire = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
-    if (look_at(wire.in) <= wire.seen) {
+    if (look_at(wire.in, wire.peer) <= wire.seen) {
       block.word = wire.in.local();
       block.word_seen = wire.seen;
       ++polls_;
@@ -526,7 +538,7 @@ void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index b
 bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
   if (step.pairing == Pairing::pairs) return transfer_pairs(block, step, part);
   if (step.fetches) return combine_fetched(block, step, part);
-  if (is_watched_ && step.has_packets && !have_packets_come(block, step, part)) return false;
+  if (is_watched(step) && step.has_packets && !have_packets_come(block, step, part)) return false;
   const PlacedOperand* const from = &setup_.program.operands[step.first];
   const PlacedOperand* const to = from + step.sources;
   const bool needs_strips = step.sources > 1 || from[0].format != OperandFormat::plain;
@@ -538,7 +550,7 @@ bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
       sources_[i] = at;
       if (from[i].format == OperandFormat::plain) continue;
       sources_[i] = strip(i);
-      if (from[i].format == OperandFormat::raw_packets || is_watched_)
+      if (from[i].format == OperandFormat::raw_packets || is_watched(step))
         detail::unpack_any(at, strip(i), std::size_t(now.bytes));
       else
         now.bytes = Index(detail::unpack(at, strip(i), std::size_t(now.bytes), flag()));
@@ -649,7 +661,7 @@ bool ProgramMachine::have_packets_come(Block& block, const PlacedStep& step, Par
     auto* const first = reinterpret_cast<std::uint64_t*>(address(from, part.begin));
     const Index count = part.bytes / 4;
     for (Index k = std::max<Index>(0, block.looked - passed); k < count; ++k) {
-      if (look_at(Symmetric<std::uint64_t>::at(first + k, 1)) >> 32 != flag()) {
+      if (look_at(Symmetric<std::uint64_t>::at(first + k, 1), from.made_by) >> 32 != flag()) {
         ++polls_;
         return false;
       }

@@ -130,8 +130,11 @@ class ProgramMachine {
   void note_reads(const PlacedOperand& operand, Part part) const;
   void note_writes(const PlacedOperand& operand, Part part) const;
 
-  std::uint64_t look_at(Symmetric<std::uint64_t> word) const {
-    return is_watched_ ? context_.signal_fetch(word, where_) : detail::load_word(word.local());
+  /// Transfers to and from this peer must be driven, or are simulated.
+  bool is_watched(Rank peer) const { return is_watched_ && !context_.completes_at_once(peer); }
+  bool is_watched(const PlacedStep& step) const;
+  std::uint64_t look_at(Symmetric<std::uint64_t> word, Rank maker) const {
+    return is_watched(maker) ? context_.signal_fetch(word, where_) : detail::load_word(word.local());
   }
   std::uint32_t flag() const { return static_cast<std::uint32_t>(launch_); }
   std::byte* strip(std::size_t i) { return strips_.data() + i * std::size_t(strip_bytes); }
@@ -142,7 +145,7 @@ class ProgramMachine {
   World& world_;
   Context& context_;
   Setup setup_;
-  bool is_watched_;        ///< transfers must be driven, or are simulated: they know of each access
+  bool is_watched_;        ///< some peer is_watched()
   int spins_;              ///< looks at a word before a wait begins
   int passes_;             ///< over all blocks, then; where ranks share cores, another rank has more use for the time
   bool is_alone_ = false;  ///< a rank with one block, which looks at words itself

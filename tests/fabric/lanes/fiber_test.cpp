@@ -130,7 +130,7 @@ TEST(Fibers, have_scopes_of_their_own) {
     }
 }
 
-TEST(Fibers, that_never_began_are_let_go) {
+TEST(Fibers, that_never_began_are_released) {
   bool ran = false;
   {
     Fiber fiber([&] { ran = true; });

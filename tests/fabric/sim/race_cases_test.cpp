@@ -1046,7 +1046,7 @@ TEST(RaceCases, atomics_that_order) {
          r.rma.quiet();
          r.rma.set(r.flag, 0, 0);
        }},
-      {"a lock let go of before a quiet", race, 2,
+      {"a lock released before a quiet", race, 2,
        [](Rig& r) {
          while (r.rma.compare_swap(r.flag, 0, 1, 0) != 0) {
          }
@@ -1626,7 +1626,7 @@ TEST(RaceCases, memory_that_is_freed) {
          if (r.me == 0) r.rma.put(more, r.some(4), 1);
          r.world.free(std::move(more));
        }},
-      {"let go of, and a put of another context is under way", race, 2,
+      {"released, and a put of another context is under way", race, 2,
        [](Rig& r) {
          auto more = r.world.allocate<int>(4);
          Context other(r.world);
@@ -1635,7 +1635,7 @@ TEST(RaceCases, memory_that_is_freed) {
          more = r.world.allocate<int>(4, second);
          other.quiet();
        }},
-      {"let go of and allocated anew", clean, 2,
+      {"released and allocated anew", clean, 2,
        [](Rig& r) {
          for (int i = 0; i < 3; ++i) {
            const auto more = r.world.allocate<int>(4);

@@ -46,7 +46,7 @@ TEST(Executor, takes_several_plans_sizes_types_and_reductions) {
     });
 }
 
-TEST(Executor, makes_anew_what_a_reset_has_let_go) {
+TEST(Executor, makes_anew_what_a_reset_has_released) {
   launch(2, [](World& world) {
     Executor executor(world);
     const ExecutionPlan plan(make_program("allreduce/packets", {.ranks = 2}));

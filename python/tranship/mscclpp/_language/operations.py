@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Optional, TypeVar
 
+from tranship._amounts import amount
 from tranship import _core
 from tranship.mscclpp._language.buffers import BaseBuffer, ThreadBlockGroup
 from tranship.mscclpp._language.current import raised_as_language
@@ -70,7 +71,7 @@ class Rank:
         program = get_program()
         if not 0 <= self.rank < program.num_ranks:
             raise LanguageError(
-                f'rank {self.rank} is out of bounds: the program "{program.name}" has {program.num_ranks} ranks'
+                f'rank {self.rank} is out of bounds: the program "{program.name}" has {amount(program.num_ranks, "rank")}'
             )
         return program.buffers[self.rank]
 
@@ -305,7 +306,7 @@ class SwitchChannel(_OfProgram[_core.ProgramSwitchChannel]):
     def at_rank(self, rank: int) -> SwitchChannelRankView:
         """The channel as one rank uses it."""
         if rank not in self.rank_group.ranks:
-            raise LanguageError(f"rank {rank} is none of the {self.rank_group.size} ranks of the channel")
+            raise LanguageError(f"rank {rank} is none of the {amount(self.rank_group.size, 'rank')} of the channel")
         return SwitchChannel.SwitchChannelRankView(self, rank)
 
     def _check(self, size: int, chunk: Chunk) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from tranship._amounts import amount
 from tranship import _core
 from tranship._programs import Program
 from tranship.mscclpp._language import current
@@ -116,7 +117,7 @@ class CollectiveProgram:
         self.loop_context: Optional[LoopIterationContext] = None
         self._around: Optional[CollectiveProgram] = None
         if len(self.buffers) != num_ranks:
-            raise LanguageError(f"a program of {num_ranks} ranks for a collective of {len(self.buffers)}")
+            raise LanguageError(f"a program of {amount(num_ranks, 'rank')} for a collective of {len(self.buffers)}")
         with raised_as_language():
             self._writer = _core.ProgramWriter(
                 name="" if name is None else name,  # scripts pass on an option that was not given

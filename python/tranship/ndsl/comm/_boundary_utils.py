@@ -17,6 +17,7 @@ import functools
 from collections.abc import Sequence
 from typing import Optional, Union
 
+from ..._amounts import amount
 from .. import constants
 from .._errors import HaloBoundsError, HaloValueError
 
@@ -120,7 +121,7 @@ def get_boundary_slice(
         if start < 0 or stop > length:
             raise HaloBoundsError(
                 f"Boundary slice extends past end of domain on dimension {dim}. Needs points {start} to {stop} for "
-                f"{n_halo} points at the {boundary_name(boundary_type)}; the array has 0 to {length}"
+                f"{amount(n_halo, 'point')} at the {boundary_name(boundary_type)}; the array has 0 to {length}"
             )
         slices.append(slice(start, stop))
     return tuple(slices)

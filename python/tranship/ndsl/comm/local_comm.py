@@ -8,6 +8,7 @@ from typing import Any, Optional, TypeVar
 
 import numpy as np
 
+from ..._amounts import amount
 from .._errors import HaloMismatch, HaloStateError, HaloUnsupported
 from ..utils import ensure_contiguous, safe_assign_array
 from .comm_abc import Comm, ReductionOperator, Request
@@ -205,7 +206,9 @@ class LocalComm(Comm[T]):
 
 def _assign(target: Any, source: Any, what: str) -> None:
     if np.shape(target) != np.shape(source) and np.size(target) != np.size(source):
-        raise HaloMismatch(f"{what}: a message of {np.size(source)} elements for a buffer of {np.size(target)}")
+        raise HaloMismatch(
+            f"{what}: a message of {amount(np.size(source), 'element')} for a buffer of {np.size(target)}"
+        )
     safe_assign_array(target, source if np.shape(target) == np.shape(source) else source.reshape(target.shape))
 
 

@@ -13,6 +13,7 @@ from typing import Any, Optional, TypeVar
 
 import numpy as np
 
+from ..._amounts import amount
 from ..._errors import TimeoutError as TranshipTimeoutError
 from .._errors import HaloMismatch, HaloUnsupported, HaloValueError
 from .comm_abc import Comm, ReductionOperator, Request
@@ -230,8 +231,8 @@ class MPIComm(Comm[T]):
                     arrived = status.Get_count(self._mpi.BYTE)
                     if arrived != expected:
                         raise HaloMismatch(
-                            f"{what}: a message of {arrived} bytes from rank {status.Get_source()} for a buffer of "
-                            f"{expected}, on rank {self.Get_rank()}"
+                            f"{what}: a message of {amount(arrived, 'byte')} from rank {status.Get_source()} for a "
+                            f"buffer of {expected}, on rank {self.Get_rank()}"
                         )
                 return int(index)
             polls += 1

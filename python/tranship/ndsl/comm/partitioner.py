@@ -16,6 +16,7 @@ from typing import Any, Optional, TypeVar, Union
 
 import numpy as np
 
+from ..._amounts import amount
 from ... import _core
 from ..._errors import InvalidUse
 from .. import constants
@@ -46,7 +47,7 @@ def get_tile_index(rank: int, total_ranks: int) -> int:
         For a number of ranks that six tiles cannot share, and for a rank that is none of them.
     """
     if total_ranks < 6 or total_ranks % 6:
-        raise HaloValueError(f"{total_ranks} ranks: a cube has a multiple of 6")
+        raise HaloValueError(f"{amount(total_ranks, 'rank')}: a cube has a multiple of 6")
     if not 0 <= rank < total_ranks:
         raise HaloValueError(f"no rank {rank} of {total_ranks}")
     return rank // (total_ranks // 6)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
+from ..._amounts import amount
 from ... import _arrays, _core, _layouts
 from ..._core import ArraySpec
 from ..._elements import moved_elements
@@ -78,7 +79,9 @@ class WorldComm(Comm[Any]):
         """The buffer of the root as an array that it alone holds, and the buffers of all as parts of one array."""
         size, nbytes = self.world.size, part.nbytes
         if self.world.rank == root and whole.nbytes != size * nbytes:
-            raise HaloMismatch(f"a buffer of {whole.nbytes} bytes at the root for {size} parts of {nbytes}")
+            raise HaloMismatch(
+                f"a buffer of {amount(whole.nbytes, 'byte')} at the root for {amount(size, 'part')} of {nbytes}"
+            )
         at_root = _layouts.distribution((size, nbytes), _layouts.grid(1, 1, ranks=[root]), "whole")
         cut = _layouts.distribution((size, nbytes), _layouts.grid(size, 1), ["block", "whole"])
         empty = np.empty((0, 0), np.uint8)
@@ -373,7 +376,7 @@ def _agreed_parts(world: World, specs: Sequence[QuantityHaloSpec]) -> list[list[
 
 def _described(quantities: Sequence[Any]) -> str:
     return "; ".join(
-        f"{dtype} on ({', '.join(dims)}) with {n} halo points and extents {others} of other dimensions"
+        f"{dtype} on ({', '.join(dims)}) with {amount(n, 'halo point')} and extents {others} of other dimensions"
         for dims, dtype, n, others in quantities
     )
 
@@ -386,7 +389,7 @@ def _check_grid(partitioner: Any, cells: Sequence[dict[str, int]]) -> None:
         for kind, like in (("j", j * nx), ("i", i)):
             if mine[kind] != cells[like][kind]:
                 raise HaloMismatch(
-                    f"rank {rank} has {mine[kind]} cells along {kind}, and rank {like}, in the same "
+                    f"rank {rank} has {amount(mine[kind], 'cell')} along {kind}, and rank {like}, in the same "
                     f"{'row' if kind == 'j' else 'column'} of its tile, {cells[like][kind]}"
                 )
 
@@ -398,7 +401,9 @@ def _tiling(partitioner: Any, cells: Sequence[dict[str, int]]) -> _core.Tiling:
     if not isinstance(partitioner, CubedSpherePartitioner):
         return _layouts.doubly_periodic(along_j, along_i)
     if along_j != along_i:
-        raise HaloValueError(f"a tile of {along_j} by {along_i} cells on the cube: its sides must be equally long")
+        raise HaloValueError(
+            f"a tile of {along_j} by {amount(along_i, 'cell')} on the cube: its sides must be equally long"
+        )
     return _layouts.cubed_sphere(along_j)
 
 
@@ -458,7 +463,7 @@ class _Update:
         )
 
     def release(self) -> None:
-        """Lets go of the arrays. The update is bound again before its next start."""
+        """Releases the arrays. The update is bound again before its next start."""
         self._core.release()
         self._copies = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from ..._amounts import amount
 from .._errors import HaloTypeError, HaloValueError
 
 __all__ = [
@@ -68,7 +69,9 @@ class Backend:
         parts = ndsl_backend.split(":")
         kinds = (BackendStrategy, BackendFramework, BackendTargetDevice, BackendLoopOrder)
         if len(parts) != len(kinds):
-            raise HaloValueError(f"Unknown {ndsl_backend}: a back-end has {len(kinds)} parts, and this one {len(parts)}")
+            raise HaloValueError(
+                f"Unknown {ndsl_backend}: a back-end has {amount(len(kinds), 'part')}, and this one {len(parts)}"
+            )
         for kind, part in zip(kinds, parts):
             known = [str(one.value) for one in kind]
             if part not in known:

@@ -17,6 +17,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..._amounts import amount
 from ..._views import refuse_mask
 from .. import constants
 from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
@@ -62,14 +63,14 @@ def check_specification(specification: QuantityHaloSpec) -> None:
     lengths = (("shape", specification.shape), ("origin", specification.origin), ("extent", specification.extent))
     for what, entries in (*lengths, ("strides", specification.strides)):
         if len(entries) != len(dims):
-            raise HaloValueError(f"{what} has {len(entries)} entries, and dims {len(dims)}")
+            raise HaloValueError(f"{what} has {amount(len(entries), 'entry', 'entries')}, and dims {len(dims)}")
     if n_points < 0:
-        raise HaloValueError(f"{n_points} halo points: they are 0 or more")
+        raise HaloValueError(f"{amount(n_points, 'halo point')}: they are 0 or more")
     for dim, extent in zip(dims, specification.extent):
         inside = extent - (1 if dim in constants.INTERFACE_DIMS else 0)
         if dim in constants.HORIZONTAL_DIMS and n_points > inside:
             raise HaloValueError(
-                f"{n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
+                f"{amount(n_points, 'halo point')} of a compute domain of {amount(inside, 'cell')} along {dim}: some of what "
                 "would be sent lies in the opposite halo"
             )
 
@@ -135,7 +136,9 @@ class HaloExchangeSpec:
     def _checked(self, what: str, slices: Sequence[slice]) -> tuple[slice, ...]:
         shape, dims = self.specification.shape, self.specification.dims
         if len(slices) != len(shape):
-            raise HaloValueError(f"{what} has {len(slices)} entries, and the quantity {len(shape)} dimensions")
+            raise HaloValueError(
+                f"{what} has {amount(len(slices), 'entry', 'entries')}, and the quantity {amount(len(shape), 'dimension')}"
+            )
         out = []
         for dim, length, cut in zip(dims, shape, slices):
             if not isinstance(cut, slice):
@@ -224,7 +227,9 @@ class HaloDataTransformer(abc.ABC):
         sent = sum(box_size(info.pack_slices) for info in infos)
         received = sum(box_size(info.unpack_slices) for info in infos)
         if sent != received:
-            raise HaloMismatch(f"the blocks to pack have {sent} elements together, and those to unpack {received}")
+            raise HaloMismatch(
+                f"the blocks to pack have {amount(sent, 'element')} together, and those to unpack {received}"
+            )
         self._packer = self._make_packer()
         self._take_buffers(sent)
 
@@ -369,7 +374,8 @@ class HaloDataTransformer(abc.ABC):
         n_x, n_y = len(quantities_x), len(quantities_y) if quantities_y is not None else None
         if not self._is_vector:
             if n_y is not None:
-                raise HaloMismatch(f"{n_y} quantities for the components along j, and this exchange is one of scalars")
+                given = amount(n_y, "quantity", "quantities")
+                raise HaloMismatch(f"{given} for the components along j, and this exchange is one of scalars")
             if n_x != len(self._specs_x):
                 raise HaloMismatch(f"Quantities count ({n_x} is different that edges count {len(self._specs_x)}")
         elif (n_x, n_y) != (len(self._specs_x), len(self._specs_y)):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._amounts import amount
 from ..._elements import has_sign
 from .. import constants
 from .._errors import HaloMismatch, HaloTypeError
@@ -94,7 +95,7 @@ def rotate_vector_data(
         For components that turn and have no sign.
     """
     if len(x_data.shape) != len(y_data.shape):
-        raise HaloMismatch(f"the components have {len(x_data.shape)} and {len(y_data.shape)} dimensions")
+        raise HaloMismatch(f"the components have {len(x_data.shape)} and {amount(len(y_data.shape), 'dimension')}")
     turns = n_clockwise_rotations % 4
     if turns:
         require_sign(x_data.dtype)

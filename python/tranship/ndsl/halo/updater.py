@@ -15,6 +15,7 @@ from typing import Any, Optional, Protocol
 
 import numpy as np
 
+from ..._amounts import amount
 from ... import _core
 from ..._errors import Error
 from .. import constants
@@ -397,7 +398,7 @@ def _check(
     for n, spec in enumerate(specs_x):
         if specs_y is not None and spec.n_points != specs_y[n].n_points:
             raise HaloValueError(
-                f"vector {n}: {spec.n_points} halo points along i and {specs_y[n].n_points} along j"
+                f"vector {n}: {amount(spec.n_points, 'halo point')} along i and {specs_y[n].n_points} along j"
             )
     if any(boundary.n_clockwise_rotations % 2 for boundary in boundaries):
         for n, spec in enumerate(specs_x):
@@ -519,7 +520,7 @@ def check_turn(x: QuantityHaloSpec, y: QuantityHaloSpec, communicator: Any) -> N
             raise HaloValueError(
                 f"{what} on ({', '.join(x.dims)}) of extents {tuple(x.extent)}"
                 + ("" if x is y else f" and ({', '.join(y.dims)}) of extents {tuple(y.extent)}")
-                + f": across an edge that turns, {along_i} points meet {along_j}"
+                + f": across an edge that turns, {amount(along_i, 'point')} meet {along_j}"
             )
 
 

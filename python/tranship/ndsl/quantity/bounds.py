@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
+from ..._amounts import amount
 from .. import constants
 from .._errors import HaloBoundsError
 from ..comm._boundary_utils import shift_boundary_slice_tuple
@@ -20,7 +21,7 @@ def _filled(index: Any, length: int) -> tuple[Any, ...]:
         missing = length - len(entries) + 1
         entries = entries[:at] + (slice(None),) * missing + entries[at + 1 :]
     if len(entries) > length:
-        raise HaloBoundsError(f"an index of {len(entries)} dimensions, and the array has {length}")
+        raise HaloBoundsError(f"an index of {amount(len(entries), 'dimension')}, and the array has {length}")
     return entries + (slice(None),) * (length - len(entries))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from ..._amounts import amount
 from .._errors import HaloMismatch, HaloTypeError, HaloValueError
 from ..utils import data_of, module_of_type
 from .bounds import BoundedArrayView
@@ -72,7 +73,9 @@ class Quantity:
         )
         for what, entries in (("dims", dims), ("origin", first), ("extent", count)):
             if len(entries) != len(data.shape):
-                raise HaloValueError(f"{what} has {len(entries)} entries, and the array {len(data.shape)} dimensions")
+                raise HaloValueError(
+                    f"{what} has {amount(len(entries), 'entry', 'entries')}, and the array {amount(len(data.shape), 'dimension')}"
+                )
         for dim, o, e, length in zip(dims, first, count, data.shape):
             if o < 0 or e < 0 or o + e > length:
                 raise HaloValueError(f"dimension {dim}: points {o} to {o + e} of an array that has 0 to {length}")
@@ -227,7 +230,9 @@ class Quantity:
                 raise HaloValueError(f"dimension {target}: this quantity has {', '.join(self.dims)}")
             order.append(found[0])
         if len(order) != len(self.dims):
-            raise HaloValueError(f"{len(order)} dimensions for a quantity of {len(self.dims)}: {', '.join(self.dims)}")
+            raise HaloValueError(
+                f"{amount(len(order), 'dimension')} for a quantity of {len(self.dims)}: {', '.join(self.dims)}"
+            )
         return Quantity(
             self._data.transpose(order),
             [self.dims[n] for n in order],

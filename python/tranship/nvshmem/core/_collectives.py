@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._amounts import amount
 from ... import _core
 from ..._errors import InvalidUse
 from ._memory import _shown
@@ -93,7 +94,9 @@ def collective_on_buffer(
         kind = np.dtype(name)
         target, source = _shown(dest).view(kind), _shown(src).view(kind)
     except (TypeError, ValueError) as error:
-        raise InvalidUse(f"buffers of {_shown(dest).nbytes} and {_shown(src).nbytes} bytes as {dtype}: {error}") from None
+        raise InvalidUse(
+            f"buffers of {_shown(dest).nbytes} and {amount(_shown(src).nbytes, 'byte')} as {dtype}: {error}"
+        ) from None
     begun = time.perf_counter()
     _run(coll, team, target, source, op, root)
     return (time.perf_counter() - begun) * 1e3 if enable_timing else 0.0

@@ -7,6 +7,7 @@ import os
 import threading
 from typing import Any, Optional
 
+from ..._amounts import amount
 from ... import _core
 from ..._errors import InvalidUse
 from ..._worlds import World
@@ -68,7 +69,7 @@ def runtime() -> Runtime:
         return here
     if runtimes:
         raise InvalidUse(
-            f"{len(runtimes)} ranks of this process have called init(), and this thread is none of them: each is used by its "
-            "own thread, and kernels need ranks that are processes"
+            f"{amount(len(runtimes), 'rank')} of this process have called init(), and this thread is none of them: "
+            "each is used by its own thread, and kernels need ranks that are processes"
         )
     raise InvalidUse("call init() first")

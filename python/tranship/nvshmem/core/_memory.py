@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..._amounts import amount
 from ..._errors import InvalidUse, Mismatch
 from ..._symmetric import symmetric
 from ..._views import refuse_mask
@@ -81,7 +82,7 @@ class Buffer:
         return self._data.__array_interface__
 
     def __repr__(self) -> str:
-        return f"<{self.kind.name.lower()} buffer of {self.size} bytes at {self.handle:#x}>"
+        return f"<{self.kind.name.lower()} buffer of {amount(self.size, 'byte')} at {self.handle:#x}>"
 
 
 class _Record:
@@ -214,7 +215,7 @@ def free(buffer: Any) -> None:
         raise InvalidUse(f"free: {_address(data):#x} lies in no symmetric memory (rank {here.rank})")
     record = _record_of(data, "free")
     if record.size != data.nbytes:
-        raise InvalidUse(f"free of {data.nbytes} bytes of an allocation of {record.size} (rank {here.rank})")
+        raise InvalidUse(f"free of {amount(data.nbytes, 'byte')} of an allocation of {record.size} (rank {here.rank})")
     if not record.is_owned:
         raise InvalidUse(f"free of registered memory (rank {here.rank}): unregister_external_array ends that")
     _require_alike(here, "free", record.number)

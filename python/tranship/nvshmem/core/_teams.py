@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, Optional, Union
 
+from ..._amounts import amount
 from ..._errors import InvalidUse, Unsupported
 from ._ground import runtime
 from ._transfers import whole
@@ -91,7 +92,7 @@ def _named(number: int, name: Optional[str]) -> Optional[int]:
 
 
 def team_destroy(team: Union[int, str]) -> None:
-    """Lets go of a team. Not collective."""
+    """Releases a team. Not collective."""
     if isinstance(team, str) and team not in Teams:
         raise KeyError(team)
     number = Teams[team] if isinstance(team, str) else whole(team, "a team")
@@ -126,11 +127,11 @@ def team_init(
     here = runtime()
     npes, place = whole(npes, "a number of members"), whole(pe_idx_in_team, "a place")
     if not 0 < npes <= here.size:
-        raise InvalidUse(f"team_init of {npes} members, in a world of {here.size} (rank {here.rank})")
+        raise InvalidUse(f"team_init of {amount(npes, 'member')}, in a world of {here.size} (rank {here.rank})")
     if npes < here.size:
         raise Unsupported(
-            f"team_init of {npes} members, called by rank {here.rank}: it makes teams of all {here.size} ranks. For some "
-            f"of them, all {here.size} ranks call team_split_strided(Teams.TEAM_WORLD, start, stride, {npes}), or "
+            f"team_init of {amount(npes, 'member')}, called by rank {here.rank}: it makes teams of all {here.size} ranks. "
+            f"For some of them, all {here.size} ranks call team_split_strided(Teams.TEAM_WORLD, start, stride, {npes}), or "
             "team_split_2d; ranks that are no members get None"
         )
     if place != here.rank:

@@ -19,7 +19,7 @@
 
 namespace tranship {
 
-/// How many blocks this rank has let go of that others still hold. Any thread may let go.
+/// The number of blocks that this rank has released and others still hold. Any thread may release them.
 struct SymmetricHeap::Released {
   std::atomic<Index> count = 0;
 };
@@ -30,7 +30,7 @@ struct SymmetricHeap::Lendings {
   struct One {
     std::size_t size_bytes = 0;
     Members borrowers;
-    bool is_held = true;          ///< by this rank; any thread may let go
+    bool is_held = true;          ///< by this rank; any thread may release it
     std::size_t words_bytes = 0;  ///< at its beginning, by which kernels meet; 0 for a sub-world
   };
   std::mutex mutex;
@@ -177,7 +177,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
   struct Some {
     Index available = INT64_MAX;
     std::uint64_t size_bytes = 0;
-    std::uint64_t words = 0;  ///< of bits, up to the last block that it has let go of
+    std::uint64_t words = 0;  ///< of bits, up to the last block that it has released
     std::uint64_t bits[words_max] = {};
   };
   const auto least = [](const Some& a, const Some& b) {
@@ -229,7 +229,7 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   const std::size_t size_bytes =
       asked > place_.size_bytes ? asked : round_up(std::max<std::size_t>(asked, 1), page_bytes());
 
-  /// What this rank must not give away, from the highest end down. What it has let go of, and all who had it are here:
+  /// What this rank must not give away, from the highest end down. What it has released, and all who had it are here:
   /// those of them that still hold it will say so.
   struct Used {
     std::size_t begin = 0, end = 0;
@@ -296,11 +296,11 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
     lendings_->by_offset[offset] = {
         .size_bytes = size_bytes, .borrowers = here, .words_bytes = kind == CallKind::sub_world ? 0 : *wanted};
   }
-  const auto let_go = [lendings = lendings_, offset](void*) {
+  const auto release = [lendings = lendings_, offset](void*) {
     const std::lock_guard lock(lendings->mutex);
     lendings->by_offset.at(offset).is_held = false;
   };
-  return {offset, size_bytes, std::shared_ptr<void>(own(offset), let_go)};
+  return {offset, size_bytes, std::shared_ptr<void>(own(offset), release)};
 }
 
 std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t size_bytes, CallSite where) {

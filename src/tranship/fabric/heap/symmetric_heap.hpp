@@ -37,7 +37,7 @@ class SymmetricHeap {
   SymmetricHeap(World& world, Fabric& fabric);
 
   /// Collective. Zeroed; nullptr for 0 bytes. Letting go of it is not collective: it is free again at the first
-  /// allocation after the last rank has let go of it, be it after the world has ended. Throws `mismatch`, or
+  /// allocation after the last rank has released it, be it after the world has ended. Throws `mismatch`, or
   /// `no_memory` on every rank when any has none.
   std::shared_ptr<void> allocate(Team& everyone, const Request& request, CallSite where);
   /// Collective: waits for all ranks, then frees at once. Throws `invalid_use` for what is no block, or still shared.
@@ -46,7 +46,7 @@ class SymmetricHeap {
   /// Collective: what World::register_memory says, or nothing for 0 bytes.
   RegisteredMemory join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where);
 
-  /// Addresses of this heap in which no block of it will lie while `hold` lives, which may be let go of by any thread.
+  /// Addresses of this heap in which no block of it will lie while `hold` lives, which any thread may release.
   struct Lent {
     std::size_t offset_bytes = 0;
     std::size_t size_bytes = 0;
@@ -76,7 +76,7 @@ class SymmetricHeap {
   /// In blocks whose memory has been obtained.
   std::size_t granted_bytes() const noexcept { return ranges_.used_bytes() - sparse_bytes_; }
   const HeapPlace& place() const noexcept { return place_; }
-  /// Whether all these bytes lie in one block that this rank has not let go of.
+  /// Whether all these bytes lie in one block that this rank has not released.
   bool is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const;
 
  private:
@@ -86,7 +86,7 @@ class SymmetricHeap {
     std::uint64_t serial = 0;
     std::size_t size_bytes = 0;                  ///< that were asked for
     std::size_t own_bytes = 0;                   ///< that this rank has memory for
-    std::shared_ptr<std::atomic<bool>> is_held;  ///< by this rank; any thread may let go
+    std::shared_ptr<std::atomic<bool>> is_held;  ///< by this rank; any thread may release it
   };
   struct Registered {
     const std::byte* memory = nullptr;
@@ -97,11 +97,11 @@ class SymmetricHeap {
   std::byte* own(std::size_t offset) const noexcept;
   std::optional<std::size_t> find_registered(const std::byte* memory) const noexcept;
   Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallKind kind, CallSite where);
-  /// The first meeting of an allocation: what all have let go of is free, and what none has lent. What the system can
+  /// The first meeting of an allocation: what all have released is free, and what none has lent. What the system can
   /// still give all of them, each of which asks where it `asks`.
   enum class Asking : std::uint8_t { no, yes };
   Index free_released(Asking asking, Team& everyone, const Call& call, CallSite where);
-  /// A bit for each block, by offset, that this rank has let go of; none behind the last one of these.
+  /// A bit for each block, by offset, that this rank has released; none behind the last one of these.
   std::vector<std::uint64_t> released_bits() const;
   void make_zero(std::size_t first, std::size_t end);
   void forget(std::map<std::size_t, Block>::iterator block, CallSite where);
@@ -116,7 +116,7 @@ class SymmetricHeap {
   std::size_t ever_lent_from_ = SIZE_MAX;  // from here on it may hold what sub-worlds have left
   std::size_t sparse_bytes_ = 0;           // in blocks that are sparse
   std::size_t unasked_bytes_ = 0;          // obtained since the system was asked what it has
-  std::vector<Registered> registered_;     // in this world; those that have been let go of until the next one
+  std::vector<Registered> registered_;     // in this world; those that have been released until the next one
   std::shared_ptr<Released> released_;
   std::shared_ptr<Lendings> lendings_;
 };

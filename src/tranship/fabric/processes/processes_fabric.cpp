@@ -52,7 +52,7 @@ class ProcessesDomain final : public SharedDomain {
     Local(std::shared_ptr<SharedWorld> world, int m)
         : shared(std::move(world)), member(m), ranges(shared->shape().local_bytes, shared->shape().heap_bytes) {}
 
-    /// What a child that the rank forks lets go of is still its parent's.
+    /// Memory that a forked child of the rank releases is still its parent's.
     void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
       if (process == getpid()) shared->give_back(member, offset_bytes, size_bytes);
     }

@@ -21,7 +21,7 @@ class TeamSlots {
 
   int count() const noexcept { return count_; }
   void take(int slot) noexcept { word(slot) |= bit(slot); }
-  void let_go(int slot) noexcept { word(slot) &= ~bit(slot); }
+  void release(int slot) noexcept { word(slot) &= ~bit(slot); }
   /// As numbers, for other ranks: a bit each, the predefined ones among them.
   std::vector<std::uint64_t> taken() const {
     std::vector<std::uint64_t> out = words_;

@@ -40,7 +40,7 @@ std::shared_ptr<void> SharedDomain::local_memory(std::size_t size_bytes) {
 Result<std::shared_ptr<void>> SharedDomain::join(std::shared_ptr<void> block, std::size_t offset_bytes,
                                                  std::size_t size_bytes, void* memory) {
   if (Result<void> joined = shared_->join(member_, offset_bytes, size_bytes, memory); !joined) return joined.error();
-  // Weak references keep this function: it lets go of what it holds when it is called.
+  // Weak references keep this function: it releases what it holds when it is called.
   auto part = [block = std::move(block), shared = shared_, member = member_, offset_bytes,
                size_bytes](void* joined) mutable {
     // Pages that stay together are the program's: no other block may have them.

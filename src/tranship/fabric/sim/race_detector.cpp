@@ -154,7 +154,7 @@ void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, Cal
     mine.known.join(fetched.second);
     return true;
   });
-  let_go_of_sources(rank, &where);
+  release_sources(rank, &where);
   mine.own.erase_if([&](const Cell& cell) {
     return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
   });
@@ -164,7 +164,7 @@ void RaceDetector::watch(Rank rank, Source source) {
   ranks_[std::size_t(rank)].sources.push_back(std::move(source));
 }
 
-void RaceDetector::let_go_of_sources(Rank rank, const CallSite* quiet) {
+void RaceDetector::release_sources(Rank rank, const CallSite* quiet) {
   RankState& mine = ranks_[std::size_t(rank)];
   std::erase_if(mine.sources, [&](const Source& one) {
     if (!knows(mine.known, {.rank = rank, .is_transfer = true, .number = one.transfer})) return false;
@@ -234,7 +234,7 @@ void RaceDetector::learn(Rank rank, const Knowledge& what) {
   const auto open = std::find_if(mine.unfinished.begin(), mine.unfinished.end(),
                                  [&](const Unfinished& one) { return one.number > over; });
   mine.unfinished.erase(mine.unfinished.begin(), open);
-  let_go_of_sources(rank);
+  release_sources(rank);
 }
 
 void RaceDetector::acquire(Rank rank, const Bytes& bytes) {

@@ -182,7 +182,7 @@ class RaceDetector {
   std::optional<Knowledge> told_by(const Bytes& bytes) const;
   bool is_unwritten_since(Rank rank, const Source& source) const;
   /// Of those whose end the rank now knows, for it calls quiet, or else as a peer has told it.
-  void let_go_of_sources(Rank rank, const CallSite* quiet = nullptr);
+  void release_sources(Rank rank, const CallSite* quiet = nullptr);
   [[noreturn]] void refuse(const Access& earlier, const Access& later, const Knowledge& known,
                            const Bytes& bytes) const;
 

@@ -48,7 +48,7 @@ class Executor {
   void execute(const ExecutionPlan& plan, const void* input, Index input_bytes, void* output, Index output_bytes,
                ElementType type, std::optional<Reduction> reduction = std::nullopt, CallSite where = CallSite::here());
 
-  /// Collective: lets go of what was made for earlier launches. Launches that follow make anew what they need.
+  /// Collective: releases what was made for earlier launches. Launches that follow make anew what they need.
   void reset();
 
  private:

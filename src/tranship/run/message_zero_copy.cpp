@@ -1,4 +1,4 @@
-// Claimed messages go straight from array to array: both ranks claim parts of a message and copy them.
+// Zero-copy messages go straight from array to array: both ranks claim parts of a message and copy them.
 #include <tranship/fabric/polls.hpp>
 #include <tranship/fabric/sync/claim.hpp>
 #include <tranship/run/message_protocol.hpp>
@@ -6,7 +6,7 @@
 namespace tranship {
 namespace {
 
-class Claimed final : public MessageProtocol {
+class ZeroCopy final : public MessageProtocol {
  public:
   MessageStatus send(const ExchangeLinks& links, ExchangePace pace, RunningMessage& running) const override {
     const Message& m = *running.message;
@@ -58,8 +58,8 @@ class Claimed final : public MessageProtocol {
 
 }  // namespace
 
-const MessageProtocol& claimed() {
-  static const auto& protocol = *new Claimed;
+const MessageProtocol& zero_copy() {
+  static const auto& protocol = *new ZeroCopy;
   return protocol;
 }
 

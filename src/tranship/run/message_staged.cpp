@@ -1,11 +1,11 @@
-// Mailed messages are packed into a staging buffer at the target, which is a mailbox, and unpacked there.
+// Staged messages are eager: they are packed into a staging buffer at the target, a mailbox, and unpacked there.
 #include <tranship/fabric/sync/mailbox.hpp>
 #include <tranship/run/message_protocol.hpp>
 
 namespace tranship {
 namespace {
 
-class Mailed final : public MessageProtocol {
+class Staged final : public MessageProtocol {
  public:
   MessageStatus send(const ExchangeLinks& links, ExchangePace, RunningMessage& running) const override {
     if (running.packed < running.epoch) {
@@ -67,8 +67,8 @@ class Mailed final : public MessageProtocol {
 
 }  // namespace
 
-const MessageProtocol& mailed() {
-  static const auto& protocol = *new Mailed;
+const MessageProtocol& staged() {
+  static const auto& protocol = *new Staged;
   return protocol;
 }
 
