@@ -93,10 +93,10 @@ class HaloUpdate final : public Resident {
     views_ = std::move(views);
     owners_ = std::move(owners);
   }
-  void start(CallSite) {
+  void start(CallSite where) {
     if (owners_.empty()) throw Error(ErrorCode::invalid_use, "a halo update is bound to arrays before it is started");
     Exchange& moved = exchange();
-    without_gil_unless(is_brief_, [&] { moved.start(); });
+    without_gil_unless(is_brief_, [&] { moved.start(where); });
   }
   void finish(CallSite where) {
     Exchange& moved = exchange();

@@ -947,9 +947,9 @@ TEST_P(TestedExchange, EndsAtTheDeadline) {
   const auto program = [schedule = schedule, polls_itself](World& world) {
     const ArraySpec spec = ring(8, 2);
     const std::vector<ArraySpec> fields = {spec};
-    const ArrayRef array = allocate_array(world, spec);
+    const ArrayRef array = allocate_array(world, spec), another = allocate_array(world, spec);
     Exchange one(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
-    Exchange other(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+    Exchange other(world, plan_halo(fields, world.rank()), {another.view}, {.schedule = schedule});
     const auto times_out = [&](int line, auto&& test) {
       world.set_timeout_ns(20'000'000);
       const Error error = error_of_rank([&] {

@@ -303,7 +303,7 @@ void PipeEnd::put(CallSite where) {
   s.take(s.given_back % s.count(), where);
   // A receiver's buffer awaits the frame that is next in it.
   const Index frame = s.given_back++ + (s.sends() ? 0 : s.count());
-  s.exchange(frame).start(s.side);
+  s.exchange(frame).start(s.side, where);
   s.tell_frames(0);
   for (Exchange& exchange : s.pipe.exchanges) exchange.advance();
 }
@@ -426,7 +426,7 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
       s.receiver.reset(new PipeEnd(std::make_unique<PipeEnd::State>(s, Exchange::Side::receives, s.to)));
       for (Index i = 0; i < to; ++i) {
         s.receiver->state_->take(i, where);
-        s.exchanges[std::size_t(i)].start(Exchange::Side::receives);
+        s.exchanges[std::size_t(i)].start(Exchange::Side::receives, where);
       }
     }
   });

@@ -49,6 +49,7 @@ namespace tranship {
 
 namespace detail {
 class LaneMessenger;
+class MemoryUse;
 class Polls;
 }  // namespace detail
 
@@ -440,6 +441,7 @@ class Context : private detail::Transfers {
   friend class Team;
   friend class World;
   friend class detail::LaneMessenger;
+  friend class detail::MemoryUse;
   friend class detail::Polls;
   friend void detail::count_forks();
 

@@ -33,6 +33,12 @@ class SubTransport final : public Transport {
   void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override {
     whole_->touches(first, size_bytes, touch, name, where);
   }
+  bool watches_uses() const noexcept override { return whole_->watches_uses(); }
+  std::uint64_t begin_use(std::span<const Use> uses, const char* name, const char* completion,
+                          CallSite where) override {
+    return whole_->begin_use(uses, name, completion, where);
+  }
+  void end_use(std::uint64_t number) noexcept override { whole_->end_use(number); }
   void poll(std::int64_t polls) override { whole_->poll(polls); }
   void abandon() noexcept override { whole_->abandon(); }
 

@@ -23,6 +23,7 @@ void ExchangeRunner::bind(std::span<const StridedView> views) {
                 setup_.terms().rank());
   check_not_in_flight(Side::both);
   setup_.bind(views);
+  footprint_.reset();
 }
 
 void ExchangeRunner::check_not_in_flight(Side side) const {
@@ -53,7 +54,9 @@ void ExchangeRunner::start(Side side, CallSite where) {
       recorder_.emplace(setup_.terms(), setup_.messages(), progress_.epoch(side) + 1);
       progress_.set_observer(&*recorder_);
     }
+    begin_uses(side, where);
     progress_.start(side);
+    if (setup_.terms().is_snapshot()) sends_use_ = {};
     stay_under_way();
   } catch (...) {
     if (observer_) observer_->not_started();
@@ -171,7 +174,34 @@ void ExchangeRunner::finish(Side side, CallSite where) {
 
 void ExchangeRunner::end_epoch(Side side) {
   progress_.end(side);
+  end_uses(side);
   if (progress_.needs_no_peer()) leave_list();
+}
+
+// A snapshot reads in start() alone, and writes when it is complete.
+
+void ExchangeRunner::begin_uses(Side side, CallSite where) {
+  if (!detail::MemoryUse::is_watched(setup_.terms().world.context())) return;
+  if (!footprint_) footprint_ = footprint_of(setup_.terms(), setup_.messages());
+  started_at_ = where;
+  const bool is_snapshot = setup_.terms().is_snapshot();
+  if (side != Side::both || is_snapshot) {
+    if (has_sends(side)) sends_use_ = use_of(footprint_->sends);
+    if (has_receives(side) && !is_snapshot) receives_use_ = use_of(footprint_->receives);
+    return;
+  }
+  // One use, as a cell may be sent and then filled.
+  ExchangeFootprint::Parts all = footprint_->sends;
+  all.insert(all.end(), footprint_->receives.begin(), footprint_->receives.end());
+  receives_use_ = use_of(all);
+}
+void ExchangeRunner::end_uses(Side side) {
+  if (has_sends(side)) sends_use_ = {};
+  if (has_receives(side) && footprint_ && setup_.terms().is_snapshot()) receives_use_ = use_of(footprint_->receives);
+  if (has_receives(side)) receives_use_ = {};
+}
+detail::MemoryUse ExchangeRunner::use_of(const ExchangeFootprint::Parts& parts) {
+  return {setup_.terms().world.context(), parts, "an exchange", "finish()", started_at_};
 }
 
 // While the rank waits for something else, or polls.
@@ -209,6 +239,8 @@ void ExchangeRunner::withdraw() noexcept {
     progress_.leave(Side::both, fails ? Leaving::failing : Leaving::done);
     if (recorder_) recorder_->withdrawn();
     stop_recording();
+    sends_use_ = {};
+    receives_use_ = {};
   }
   if (ExchangeObserver* const observer = std::exchange(observer_, nullptr)) observer->withdrawn();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tranship/fabric/under_way.hpp>
+#include <tranship/run/exchange_footprint.hpp>
 #include <tranship/run/exchange_progress.hpp>
 #include <tranship/run/exchange_recorder.hpp>
 #include <tranship/run/exchange_schedule.hpp>
@@ -75,11 +76,19 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   bool observed(CallSite where, Call&& call);
   void stop_recording() noexcept;
 
+  /// What a simulation that looks for races wants to know of the memory that runs touch.
+  void begin_uses(Side side, CallSite where);
+  void end_uses(Side side);
+  detail::MemoryUse use_of(const ExchangeFootprint::Parts& parts);
+
   ExchangeSetup setup_;
   ExchangeProgress progress_;
   std::vector<Measured> measured_;
   ExchangeObserver* observer_ = nullptr;
-  std::optional<ExchangeRecorder> recorder_;  // of this run, while the log is open
+  std::optional<ExchangeRecorder> recorder_;    // of this run, while the log is open
+  std::optional<ExchangeFootprint> footprint_;  // of the arrays as they are bound
+  detail::MemoryUse sends_use_, receives_use_;
+  CallSite started_at_{};  // while uses are watched
   const detail::ProcessOfRank process_ = {};
   int polls_left_ = 0;  // of test(), until the world is looked at
   int exceptions_before_ = std::uncaught_exceptions();

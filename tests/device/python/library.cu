@@ -8,7 +8,7 @@
 __constant__ tranship::HeapView ts_heap;
 
 // numba_seed.py knows its layout.
-static_assert(sizeof(tranship::HeapView) == 40);
+static_assert(sizeof(tranship::HeapView) == 56);
 namespace tranship::device {
 
 using Address = unsigned long long;

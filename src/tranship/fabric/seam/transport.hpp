@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
@@ -46,6 +47,18 @@ class Transport {
   virtual void seen(const void* first, std::size_t size_bytes) = 0;
   /// This rank touches these bytes of its own, in its heap or elsewhere; `name` says by what.
   virtual void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) = 0;
+  /// An operation of this library that touches memory of this rank from begin_use() to end_use(), to which it gives the
+  /// number that it was given. Only what looks for races wants to know; `completion` is the call that ends it.
+  struct Use {
+    const void* first = nullptr;
+    std::size_t size_bytes = 0;
+    Touch touch = Touch::loads;
+  };
+  virtual bool watches_uses() const noexcept { return false; }
+  virtual std::uint64_t begin_use(std::span<const Use>, const char* /*name*/, const char* /*completion*/, CallSite) {
+    return 0;
+  }
+  virtual void end_use(std::uint64_t) noexcept {}
   /// This rank looks whether something has come, or has looked so often already; others may go on first.
   virtual void poll(std::int64_t polls = 1) = 0;
   /// The rank fails: nothing of its memory is read or written any more.

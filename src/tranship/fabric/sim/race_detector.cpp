@@ -138,16 +138,50 @@ RaceDetector::Sent RaceDetector::send(Rank rank, const Channel& channel, Fencing
   return sent;
 }
 
-void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, CallSite where) {
+std::uint64_t RaceDetector::begin(Rank rank, const std::vector<Accesses>& all) {
   RankState& mine = ranks_[std::size_t(rank)];
+  const std::uint64_t number = ++mine.transfers;
+  mine.unfinished.push_back({number, {.context = no_context}, Fencing::unordered});
+  Access access{.rank = rank,
+                .is_transfer = true,
+                .fencing = Fencing::unordered,
+                .number = number,
+                .issued = ++mine.known.own[std::size_t(rank)]};
+  for (const Accesses& some : all) {
+    access.use = some.use;
+    note(access, mine.known, some.bytes);
+  }
+  return number;
+}
+
+void RaceDetector::end(Rank rank, std::uint64_t number) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  complete(mine, rank, [&](const Unfinished& one) { return one.number == number; });
+  forget_known(mine);
+}
+
+void RaceDetector::complete(RankState& mine, Rank rank, FunctionRef<bool(const Unfinished&)> is_complete) {
   std::erase_if(mine.unfinished, [&](const Unfinished& one) {
-    if (one.channel.context != context || (target && one.channel.target != *target)) return false;
+    if (!is_complete(one)) return false;
     mine.known.single.emplace(rank, one.number);
     return true;
   });
   std::uint64_t& done = mine.known.transfers[std::size_t(rank)];
   done = std::max(done, mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1);
   mine.known.prune();
+}
+
+void RaceDetector::forget_known(RankState& mine) {
+  mine.own.erase_if([&](const Cell& cell) {
+    return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
+  });
+}
+
+void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, CallSite where) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  complete(mine, rank, [&](const Unfinished& one) {
+    return one.channel.context == context && (!target || one.channel.target == *target);
+  });
   std::erase_if(mine.fetched, [&](const auto& fetched) {
     const auto& [of_context, of_target] = fetched.first;
     if (of_context != context || (target && of_target != *target)) return false;
@@ -155,9 +189,7 @@ void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, Cal
     return true;
   });
   release_sources(rank, &where);
-  mine.own.erase_if([&](const Cell& cell) {
-    return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
-  });
+  forget_known(mine);
 }
 
 void RaceDetector::watch(Rank rank, Source source) {
@@ -306,14 +338,15 @@ void RaceDetector::refuse(const Access& earlier, const Access& later, const Know
   if (earlier.use.what == What::free)
     missing = "the memory has been freed";
   else if (earlier.rank == later.rank)
-    missing = earlier.fencing == Fencing::ordered && later.fencing == Fencing::ordered
-                  ? "a fence or a quiet is missing between them"
-                  : "a quiet is missing between them";
+    missing =
+        earlier.fencing == Fencing::ordered && later.fencing == Fencing::ordered
+            ? "a fence or a quiet is missing between them"
+            : fmt::format("{} is missing between them", earlier.use.completion ? earlier.use.completion : "a quiet");
   else if (earlier.is_transfer && known.own[std::size_t(earlier.rank)] >= earlier.issued)
     missing = fmt::format(
-        "rank {} knows of it, but not that it is complete: a quiet, a fence or a signal that is put "
-        "with it is missing at rank {}",
-        later.rank, earlier.rank);
+        "rank {} knows of it, but not that it is complete: {} is missing at rank {}", later.rank,
+        earlier.use.completion ? earlier.use.completion : "a quiet, a fence or a signal that is put with it",
+        earlier.rank);
   else
     missing = fmt::format("rank {} has not waited for it", later.rank);
   if (is_atomic(earlier) && is_atomic(later))

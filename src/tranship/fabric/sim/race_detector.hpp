@@ -21,6 +21,7 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/error.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/byte_map.hpp>
@@ -68,7 +69,8 @@ class RaceDetector {
     const char* name = "";
     CallSite where{};
     Side side = Side::peer;
-    WordKind kind{};  ///< of a word that is accessed atomically
+    WordKind kind{};                   ///< of a word that is accessed atomically
+    const char* completion = nullptr;  ///< the call that completes it; nullptr of what a quiet completes
   };
   /// Bytes [first, end) of the symmetric heap of `owner`, or addresses of memory that no other rank reaches.
   struct Bytes {
@@ -122,6 +124,10 @@ class RaceDetector {
     std::unique_ptr<const Held> held;
   };
   void watch(Rank rank, Source source);
+  /// An operation that accesses memory of its rank from begin() to end(), by whichever means. It orders nothing for
+  /// others, and no quiet completes it. Throws `race`.
+  std::uint64_t begin(Rank rank, const std::vector<Accesses>& all);
+  void end(Rank rank, std::uint64_t number);
   /// What the rank has done wrong with such memory.
   const std::optional<Error>& changed_source(Rank rank) const { return ranks_[std::size_t(rank)].changed_source; }
 
@@ -159,6 +165,8 @@ class RaceDetector {
     Channel channel;
     Fencing fencing;
   };
+  /// The context of what is none of a context.
+  static constexpr int no_context = -1;
   struct RankState {
     Knowledge known;
     std::uint64_t transfers = 0;
@@ -178,6 +186,9 @@ class RaceDetector {
   Knowledge before(Rank rank, const Channel& channel) const;
   Access own_access(Rank rank, const Use& use);
   void note(Access access, const Knowledge& known, const std::vector<Bytes>& all);
+  /// Drops local memory of transfers that the rank knows to be complete.
+  static void forget_known(RankState& mine);
+  void complete(RankState& mine, Rank rank, FunctionRef<bool(const Unfinished&)> is_complete);
   void compare(const Cell& cell, const Access& access, const Knowledge& known, const Bytes& bytes) const;
   std::optional<Knowledge> told_by(const Bytes& bytes) const;
   bool is_unwritten_since(Rank rank, const Source& source) const;

@@ -319,6 +319,26 @@ void SimTransport::touches(const void* first, std::size_t size_bytes, Touch touc
   detector->access(rank_, {{whats[int(touch)], name, where}, {simulation_.bytes_at(rank_, first, size_bytes)}});
 }
 
+bool SimTransport::watches_uses() const noexcept {
+  return simulation_.race_detector() != nullptr;
+}
+
+std::uint64_t SimTransport::begin_use(std::span<const Use> uses, const char* name, const char* completion,
+                                      CallSite where) {
+  using What = RaceDetector::What;
+  using Side = RaceDetector::Side;
+  std::vector<RaceDetector::Accesses> all(2);
+  all[0].use = {.what = What::read, .name = name, .where = where, .side = Side::source, .completion = completion};
+  all[1].use = {.what = What::write, .name = name, .where = where, .side = Side::target, .completion = completion};
+  for (const Use& use : uses)
+    all[use.touch == Touch::loads ? 0 : 1].bytes.push_back(simulation_.bytes_at(rank_, use.first, use.size_bytes));
+  return simulation_.race_detector()->begin(rank_, all);
+}
+
+void SimTransport::end_use(std::uint64_t number) noexcept {
+  simulation_.race_detector()->end(rank_, number);
+}
+
 void SimTransport::abandon() noexcept {
   simulation_.forget(rank_, context_);
 }

@@ -26,6 +26,9 @@ class SimTransport final : public Transport {
   void poll(std::int64_t polls) override;
   void seen(const void* first, std::size_t size_bytes) override;
   void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override;
+  bool watches_uses() const noexcept override;
+  std::uint64_t begin_use(std::span<const Use> uses, const char* name, const char* completion, CallSite where) override;
+  void end_use(std::uint64_t number) noexcept override;
   void abandon() noexcept override;
 
  private:

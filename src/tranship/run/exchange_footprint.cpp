@@ -1,0 +1,91 @@
+#include "tranship/run/exchange_footprint.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <tranship/lower/stretches.hpp>
+
+namespace tranship {
+namespace {
+
+using Part = detail::MemoryUse::Part;
+using Parts = ExchangeFootprint::Parts;
+
+class Footprint {
+ public:
+  Footprint(const ExchangeTerms& terms, const ExchangeMessages& messages) : terms_(terms), messages_(messages) {}
+
+  ExchangeFootprint make() {
+    // Of what goes to or comes from peers, only this rank's side counts; the layout of the other one may be any.
+    terms_.for_each_receive([&](const auto& t, int from, int to) {
+      add(t, from, to, MoveSide::target, targets_);
+      if (t.peer == terms_.rank()) add(t, from, to, MoveSide::source, sources_);
+    });
+    terms_.for_each_send([&](const auto& t, int from, int to) { add(t, from, to, MoveSide::source, sources_); });
+    for (const auto* fills : {&terms_.plan.fills_before, &terms_.plan.fills_after})
+      for (const LocalFill& fill : *fills) add(fill);
+    for (Parts* parts : {&sources_, &targets_, &filled_from_}) merge(*parts);
+    for (Part& part : targets_) part.touch = Touch::stores;
+    targets_.insert(targets_.end(), filled_from_.begin(), filled_from_.end());
+    return {.sends = std::move(sources_), .receives = std::move(targets_)};
+  }
+
+ private:
+  static void lower(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
+  static void lower(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
+
+  const ArrayCard& card(int slot, int array) const { return messages_.card(messages_.own, terms_.rank(), slot, array); }
+
+  void add(const auto& t, int from, int to, MoveSide side, Parts& parts) {
+    const int slot = side == MoveSide::source ? from : to;
+    for (int k = 0; k < terms_.arrays_of(slot); ++k) {
+      moves_.clear();
+      lower(t, terms_.type_of(to), card(from, k).layout, card(to, k).layout, moves_);
+      for (const LoweredMove& move : moves_) add(move, side, card(slot, k).data, parts);
+    }
+  }
+  /// A fill may read what lies in the array, and reads constants otherwise.
+  void add(const LocalFill& fill) {
+    for (int k = 0; k < terms_.arrays_of(fill.slot); ++k) {
+      const ArrayCard& array = card(fill.slot, k);
+      moves_.clear();
+      lower_fill(fill, terms_.type_of(fill.slot), array.layout, moves_);
+      for (const LoweredMove& move : moves_) {
+        add(move, MoveSide::target, array.data, targets_);
+        if (move.source.slot == fill.slot) add(move, MoveSide::source, array.data, filled_from_);
+      }
+    }
+  }
+  static void add(const LoweredMove& move, MoveSide side, const std::byte* base, Parts& parts) {
+    for_each_stretch(move, side, [&](Index offset, Index bytes) {
+      parts.push_back({base + offset, static_cast<std::size_t>(bytes)});
+    });
+  }
+
+  static std::uintptr_t begin_of(const Part& part) { return reinterpret_cast<std::uintptr_t>(part.first); }
+  static void merge(Parts& parts) {
+    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return begin_of(a) < begin_of(b); });
+    std::size_t kept = 0;
+    for (const Part& part : parts) {
+      if (kept > 0 && begin_of(part) <= begin_of(parts[kept - 1]) + parts[kept - 1].size_bytes)
+        parts[kept - 1].size_bytes =
+            std::max(parts[kept - 1].size_bytes, begin_of(part) + part.size_bytes - begin_of(parts[kept - 1]));
+      else
+        parts[kept++] = part;
+    }
+    parts.resize(kept);
+  }
+
+  const ExchangeTerms& terms_;
+  const ExchangeMessages& messages_;
+  std::vector<LoweredMove> moves_;
+  Parts sources_, targets_, filled_from_;
+};
+
+}  // namespace
+
+ExchangeFootprint footprint_of(const ExchangeTerms& terms, const ExchangeMessages& messages) {
+  return Footprint(terms, messages).make();
+}
+
+}  // namespace tranship
