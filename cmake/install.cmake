@@ -12,6 +12,9 @@ install(TARGETS tranship EXPORT tranship_targets FILE_SET HEADERS ${tranship_dri
 if(TARGET tranship_vsip)
   install(TARGETS tranship_vsip tranship_vsip_checked EXPORT tranship_targets)
 endif()
+if(TARGET tranship_cuda)
+  install(TARGETS tranship_cuda EXPORT tranship_targets)
+endif()
 install(EXPORT tranship_targets NAMESPACE tranship:: FILE tranship-targets.cmake DESTINATION ${tranship_cmake_folder})
 
 get_target_property(tranship_library_type tranship TYPE)

@@ -24,6 +24,7 @@ for height, name in enumerate(TOP):
 BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between places
 BELOW["file"] -= {"run", "collectives", "array"}  # files have no world
 BELOW["view"] = {"base", "layout", "plan", "program", "view"}  # pictures
+BELOW["cuda"] = {"base", "kernels", "lanes", "memory", "cuda"}  # registers itself with memory: nobody includes it
 for name in ("face", "cli"):
     BELOW[name].add("view")
 
@@ -73,7 +74,7 @@ def check_include(parts, quote, included):
     if layer not in BELOW and layer != UMBRELLA:
         return f"'{layer}' is no layer; the layers are {', '.join(BELOW)}"
     for pattern, folders in VENDOR_HEADERS:
-        if pattern.fullmatch(included) and not folders & set(parts[1:-1]):
+        if pattern.fullmatch(included) and not folders & set(parts[:-1]):
             return f"includes <{included}>, which only a folder named {' or '.join(sorted(folders))} may"
     for pattern, owner in HEAVY_HEADERS:
         if pattern.fullmatch(included) and "/".join(parts) != owner:

@@ -9,6 +9,7 @@
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/kernels/host/host_move.hpp>
+#include <tranship/memory/device/driver.hpp>
 
 namespace tranship::cli {
 namespace {
@@ -26,11 +27,18 @@ void print_json() {
   Json backends = Json::array();
   for (const Backend& backend : available_backends())
     backends.push_back({{"name", backend.name}, {"state", state_of(backend)}, {"note", backend.note}});
+  Json devices = Json::array();
+  for (const DeviceFamily& family : device_families())
+    if (family.state) {
+      const DeviceFamilyState state = family.state();
+      devices.push_back({{"kind", family.kind}, {"count", state.count}, {"note", state.note}});
+    }
   const Machine& machine = this_machine();
   print_document(Json{{"version", TRANSHIP_VERSION},
                       {"build", TRANSHIP_BUILD},
                       {"compiler", TRANSHIP_COMPILER},
                       {"backends", backends},
+                      {"devices", devices},
                       {"machine",
                        {{"cores", machine.cores},
                         {"processing_units", machine.processing_units},
@@ -51,6 +59,14 @@ void print_text() {
   TextTable table({{"back-end"}, {"state"}, {""}});
   for (const Backend& backend : available_backends())
     table.add({std::string(backend.name), state_of(backend), std::string(backend.note)});
+  bool has_devices = false;
+  TextTable devices({{"devices"}, {"number"}, {""}});
+  for (const DeviceFamily& family : device_families())
+    if (family.state) {
+      const DeviceFamilyState state = family.state();
+      has_devices = true;
+      devices.add({std::string(family.kind), std::to_string(state.count), state.note});
+    }
   const Machine& machine = this_machine();
   TextTable facts({{"machine"}, {""}});
   facts.add(
@@ -64,7 +80,7 @@ void print_text() {
   facts.add({"rows of 8 KiB and more", name_of(large_way().long_rows)});
   facts.add({"stores", fmt::format("plain below {}, then {} (TRANSHIP_STORES)", human_bytes(large_traffic_min()),
                                    name_of(large_way().stores))});
-  print(out + table.text() + "\n" + facts.text());
+  print(out + table.text() + "\n" + (has_devices ? devices.text() + "\n" : "") + facts.text());
 }
 
 }  // namespace

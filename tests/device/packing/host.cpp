@@ -16,9 +16,9 @@
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/kernels/host/piece_list.hpp>
+#include <tranship/kernels/move_pieces.hpp>
 
-#include "packing/pack_body.hpp"
-#include "packing/pieces.hpp"
 #include "packing/random_moves.hpp"
 #include "support/findings.hpp"
 
@@ -82,11 +82,11 @@ void run_on_lanes(World& world, const PieceListView& list, const Bases& bases, c
   run_grid(world, grid, [&](const CpuLane& lane) {
     unsigned char* const room = rooms.data() + std::size_t(lane.block_index()) * room_bytes;
     if (how.has_tiles)
-      pack_body<true, lane_vectors_max>(lane, memory_of(lane), list, bases, how.order, room);
+      move_pieces<true, lane_vectors_max>(lane, memory_of(lane), list, bases, how.order, room);
     else if (list.lane_vectors > lean_vectors)
-      pack_body<false, lane_vectors_max>(lane, memory_of(lane), list, bases, how.order, nullptr);
+      move_pieces<false, lane_vectors_max>(lane, memory_of(lane), list, bases, how.order, nullptr);
     else
-      pack_body<false, lean_vectors>(lane, memory_of(lane), list, bases, how.order, nullptr);
+      move_pieces<false, lean_vectors>(lane, memory_of(lane), list, bases, how.order, nullptr);
   });
 }
 

@@ -1,71 +1,27 @@
-// Launches pack_body.hpp on a card, with loads and stores that are instructions of global memory. For sm_90, ptxas of
+// Launches kernels/move_pieces.hpp on a card, with loads and stores that are instructions of global memory. For sm_90,
+// ptxas of
 // CUDA 13.0 reports no spills, and registers for 5 blocks on a multiprocessor if the list is lean, or else for 4.
+#include <tranship/cuda/card_memory.hpp>
+#include <tranship/kernels/move_pieces.hpp>
 #include <tranship/lanes/cuda_lane.hpp>
 
 #include "packing/pack.hpp"
-#include "packing/pack_body.hpp"
 
 namespace tranship::device {
 namespace {
 
-/// Addresses come from a table, so the compiler cannot know that they are global; the instructions say so.
 template <PackGrid::Hints hints>
-struct CardMemory {
-  static constexpr bool is_streaming = hints == PackGrid::Hints::streaming;
-
-  /// Wide vectors are read once and leave the first-level cache to narrow ones, which come back to their sectors. The
-  /// loads are not .nc, because the assembler lets such loads follow stores, and the stores would wait for their values
-  /// first.
-  template <class V>
-  __device__ V load(const unsigned char* from) const {
-    const auto at = __cvta_generic_to_global(from);
-    V value;
-    if constexpr (sizeof(V) == 16 && is_streaming)
-      asm volatile("ld.global.L1::no_allocate.L2::128B.v2.u64 {%0, %1}, [%2];"
-                   : "=l"(value.low), "=l"(value.high)
-                   : "l"(at));
-    else if constexpr (sizeof(V) == 16)
-      asm volatile("ld.global.L1::no_allocate.v2.u64 {%0, %1}, [%2];" : "=l"(value.low), "=l"(value.high) : "l"(at));
-    else if constexpr (sizeof(V) == 8)
-      asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(at));
-    else if constexpr (sizeof(V) == 4)
-      asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(at));
-    else if constexpr (sizeof(V) == 2)
-      asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(at));
-    else {
-      unsigned wide;
-      asm volatile("ld.global.u8 %0, [%1];" : "=r"(wide) : "l"(at));
-      value = static_cast<V>(wide);
-    }
-    return value;
-  }
-  template <class V>
-  __device__ void store(unsigned char* to, const V& value) const {
-    const auto at = __cvta_generic_to_global(to);
-    if constexpr (sizeof(V) == 16 && is_streaming)
-      asm volatile("st.global.cs.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(value.low), "l"(value.high) : "memory");
-    else if constexpr (sizeof(V) == 16)
-      asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(value.low), "l"(value.high) : "memory");
-    else if constexpr (sizeof(V) == 8)
-      asm volatile("st.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-    else if constexpr (sizeof(V) == 4)
-      asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
-    else if constexpr (sizeof(V) == 2)
-      asm volatile("st.global.u16 [%0], %1;" ::"l"(at), "h"(value) : "memory");
-    else
-      asm volatile("st.global.u8 [%0], %1;" ::"l"(at), "r"(unsigned(value)) : "memory");
-  }
-};
+using Memory = cuda::CardMemory<hints == PackGrid::Hints::streaming>;
 
 template <PackGrid::Hints hints, unsigned vectors_max>
 __global__ void __launch_bounds__(pack_lanes, vectors_max > lean_vectors ? 4 : 5)
     pack_kernel(const __grid_constant__ PieceListView list, const __grid_constant__ Bases bases, Order order) {
-  pack_body<false, vectors_max>(CudaLane(), CardMemory<hints>(), list, bases, order, nullptr);
+  move_pieces<false, vectors_max>(CudaLane(), Memory<hints>(), list, bases, order, nullptr);
 }
 __global__ void __launch_bounds__(pack_lanes, 4)
     pack_tiled_kernel(const __grid_constant__ PieceListView list, const __grid_constant__ Bases bases, Order order) {
   __shared__ alignas(16) unsigned char room[room_bytes];
-  pack_body<true, lane_vectors_max>(CudaLane(), CardMemory<PackGrid::Hints::plain>(), list, bases, order, room);
+  move_pieces<true, lane_vectors_max>(CudaLane(), Memory<PackGrid::Hints::plain>(), list, bases, order, room);
 }
 
 using PackKernel = void (*)(PieceListView, Bases, Order);

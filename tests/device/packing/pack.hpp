@@ -1,15 +1,18 @@
 // Declares the packing kernel on a card: a list that is uploaded once, and its launch with the bases of each call. The
-// kernel is pack_body.hpp.
+// kernel is kernels/move_pieces.hpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "packing/pieces.hpp"
+#include <tranship/kernels/host/piece_list.hpp>
+
 #include "support/card.hpp"
 
 namespace tranship::device {
+
+using namespace packing;
 
 /// Returns the number of groups that gives work to each multiprocessor, for PieceList::lay_out.
 unsigned pack_groups_min();

@@ -1,5 +1,6 @@
 // Runs the packing kernel on a card: checks against the plain loop, rates as fractions of a device copy, and the halo
-// regions of NDSL beside CUDA's own copies. pieces.hpp makes lists of moves into what the kernel (pack_body.hpp) moves.
+// regions of NDSL beside CUDA's own copies. kernels/host/piece_list.hpp makes lists of moves into what the kernel
+// (kernels/move_pieces.hpp) moves.
 //
 //   device_packing [--part checks|figures|ndsl] [--lists N] [--seed N] [--small] [--break]
 //

@@ -1,6 +1,6 @@
 // Makes random lists of moves in two arenas, and computes their result by a plain loop: cell by cell, from the
-// definition of a CopyBlock, with nothing in common with pieces.hpp. Bytes between and around what a list writes must
-// stay. host.cpp runs such lists on CPU lanes, checks.cu on a card.
+// definition of a CopyBlock, with nothing in common with piece_list.hpp. Bytes between and around what a list writes
+// must stay. host.cpp runs such lists on CPU lanes, checks.cu on a card.
 #pragma once
 
 #include <cstring>
@@ -8,10 +8,11 @@
 #include <vector>
 
 #include <tranship/base/random.hpp>
-
-#include "packing/pieces.hpp"
+#include <tranship/kernels/host/piece_list.hpp>
 
 namespace tranship::device {
+
+using namespace packing;
 
 /// Describes a range of the arena of sources, or of the arena of targets. Base i of a list is buffer i.
 struct Buffer {

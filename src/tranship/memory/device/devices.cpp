@@ -406,6 +406,10 @@ void register_devices(const DeviceFamily& family) {
   families().push_back(family);
 }
 
+std::span<const DeviceFamily> device_families() {
+  return families();
+}
+
 void* Driver::allocate_pinned(std::size_t size_bytes) {
   return allocate_on_host(size_bytes);
 }

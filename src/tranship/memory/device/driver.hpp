@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,7 @@ class Driver {
   /// The device whose memory this is; of several that share it, the first.
   virtual Device device() const noexcept = 0;
   /// At least 256-byte aligned, contents arbitrary; null when there is no room. `size_bytes` > 0.
+  /// Throws `device_lost`.
   virtual void* allocate(std::size_t size_bytes) = 0;
   virtual void deallocate(void* memory, std::size_t size_bytes) noexcept = 0;
   /// The copy of a buffer, of `count` elements one after the other, for devices whose arrays are more than bytes. Empty
@@ -91,6 +93,12 @@ class DeviceSet {
   virtual int steps([[maybe_unused]] int count) { return 0; }
 };
 
+/// What this process has of a kind of device, for people.
+struct DeviceFamilyState {
+  int count = 0;
+  std::string note;  ///< one line: the names of the devices, or why there is none
+};
+
 /// One kind of device, by the name of its options.
 struct DeviceFamily {
   std::string_view kind;
@@ -99,9 +107,13 @@ struct DeviceFamily {
   /// The options for what this process has of the kind, for Devices::standard(); empty where it has none. May throw
   /// `bad_text` for a variable of the environment.
   std::optional<DevicesOfKind> (*standard)() = nullptr;
+  /// Null where there is nothing to say.
+  DeviceFamilyState (*state)() = nullptr;
 };
 /// To be called before any other thread runs, as initialisers of static variables are. Throws `invalid_use`, with its
 /// name, for a kind that is registered already, and for one that lacks a function.
 void register_devices(const DeviceFamily& family);
+/// All kinds of this build, in the order of their registration.
+std::span<const DeviceFamily> device_families();
 
 }  // namespace tranship

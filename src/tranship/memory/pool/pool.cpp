@@ -173,14 +173,21 @@ Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
   return nullptr;
 }
 
-/// A new block; null when the driver has no room.
+/// A new block; null when the driver has no room. Throws what the driver throws.
 Block* Pool::State::make(int size_class, PoolLock& lock) {
   const std::size_t bytes = bytes_of_class(size_class);
   // Counted before, so that no other thread takes the room meanwhile.
   counts.in_use_bytes += std::int64_t(bytes);
   lock.unlock();
   std::unique_ptr<Block> block(new (std::nothrow) Block);
-  void* const memory = block ? driver.allocate(bytes) : nullptr;
+  void* memory = nullptr;
+  try {
+    if (block) memory = driver.allocate(bytes);
+  } catch (...) {
+    lock.lock();
+    counts.in_use_bytes -= std::int64_t(bytes);
+    throw;
+  }
   lock.lock();
   if (!memory) {
     counts.in_use_bytes -= std::int64_t(bytes);

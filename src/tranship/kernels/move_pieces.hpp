@@ -1,13 +1,14 @@
-// The packing kernel is a template on its lane (tranship/lanes/lane.hpp) and on how memory is accessed; the caller
-// provides shared memory as a room. pack.cu runs it on a card, host.cpp on CPU lanes. Blocks take groups of units in
-// either order (piece.hpp); a warp finds the piece of its unit by one load. Nothing is atomic. Within a unit or a tile
-// all loads come before all stores. The kernel needs blocks of pack_lanes lanes, and where pieces are transposed a room
-// of room_bytes for each block.
+// Detail: The kernel that moves a list of pieces. It is a template on its lane (lanes/lane.hpp), on how memory is
+// accessed, and on what happens to a vector on its way; the caller provides shared memory as a room. Blocks take groups
+// of units in either order (piece.hpp); a warp finds the piece of its unit by one load. Nothing is atomic. Within a
+// unit or a tile all loads come before all stores. The kernel needs blocks of pack_lanes lanes, and where pieces are
+// transposed a room of room_bytes for each block.
 #pragma once
 
-#include "packing/piece.hpp"
+#include <tranship/kernels/arithmetic.hpp>
+#include <tranship/kernels/piece.hpp>
 
-namespace tranship::device {
+namespace tranship::packing {
 
 struct alignas(16) Vector16 {
   unsigned long long low, high;
@@ -23,10 +24,19 @@ TRANSHIP_SHARED inline int target_at(const Piece& piece, unsigned outer, unsigne
              column * unsigned(piece.target_column));
 }
 
+/// What happens to a vector on its way: nothing.
+struct CopyVector {
+  static constexpr bool reads_target = false;
+  template <class V>
+  TRANSHIP_SHARED V operator()(const V& source, const V&) const {
+    return source;
+  }
+};
+
 /// Moves one unit by the lanes of a warp, each of which has at most `vectors_max` vectors of it. `memory` has
-/// load<V>(address) and store(address, value); addresses are aligned to V.
-template <class V, unsigned vectors_max, class Memory>
-TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, const Piece& piece,
+/// load<V>(address) and store(address, value); addresses are aligned to V. A map that reads targets gets what is there.
+template <class V, unsigned vectors_max, class Memory, class Map>
+TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, const Map& map, const Piece& piece,
                                           const unsigned char* source, unsigned char* target, unsigned unit,
                                           unsigned lane_vectors) {
   constexpr unsigned depth = lane_vectors_of(sizeof(V), vectors_max);
@@ -41,6 +51,7 @@ TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, c
   if (first >= total) return;
   const unsigned end = total - first < unit_vectors ? total : first + unit_vectors;
   V values[depth] = {};
+  V olds[Map::reads_target ? depth : 1] = {};
   int to[depth] = {};
   for (unsigned k = 0; k < depth; ++k) {
     if (k == lean_vectors && first + k * warp_lanes >= end) break;  // a short unit skips half of the indexing
@@ -50,10 +61,14 @@ TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, c
     const unsigned outer = divide(line, piece.row_multiplier, piece.row_shift);
     to[k] = int(i * unsigned(piece.target_column) + line * target_line + outer * target_plane);
     const int from = int(i * unsigned(piece.source_column) + line * source_line + outer * source_plane);
-    if (i < end) values[k] = memory.template load<V>(source + from);
+    if (i < end) {
+      values[k] = memory.template load<V>(source + from);
+      if constexpr (Map::reads_target) olds[k] = memory.template load<V>(target + to[k]);
+    }
   }
   for (unsigned k = 0; k < depth; ++k)
-    if (first + k * warp_lanes + lane < end) memory.store(target + to[k], values[k]);
+    if (first + k * warp_lanes + lane < end)
+      memory.store(target + to[k], map(values[k], olds[Map::reads_target ? k : 0]));
 }
 
 /// Tells where a tile of a transposed piece begins.
@@ -192,8 +207,8 @@ TRANSHIP_SHARED inline UnitPlace place_of(const PieceListView& list, unsigned gr
 /// Moves a list. It needs has_tiles where a piece of the list is transposed, because without it there is no room; the
 /// list has at most `vectors_max` lane_vectors.
 template <bool has_tiles, unsigned vectors_max, class Lane, class Memory>
-TRANSHIP_SHARED inline void pack_body(const Lane& lane, const Memory& memory, const PieceListView& list,
-                                      const Bases& bases, Order order, unsigned char* room) {
+TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, const PieceListView& list,
+                                        const Bases& bases, Order order, unsigned char* room) {
   const auto block = unsigned(lane.block_index()), blocks = unsigned(lane.blocks());
   const bool is_strided = order == Order::strided;
   const unsigned step = is_strided ? blocks : 1;
@@ -206,8 +221,8 @@ TRANSHIP_SHARED inline void pack_body(const Lane& lane, const Memory& memory, co
     const unsigned char* const source = bases[piece.source_base] + piece.source_offset;
     unsigned char* const target = bases[piece.target_base] + piece.target_offset;
     const auto elements = [&]<class V>(V) {
-      move_elements<V, vectors_max>(unsigned(lane.index()) % warp_lanes, memory, piece, source, target, unit,
-                                    list.lane_vectors);
+      move_elements<V, vectors_max>(unsigned(lane.index()) % warp_lanes, memory, CopyVector(), piece, source, target,
+                                    unit, list.lane_vectors);
     };
     const auto transposed = [&]<class V>(V) {
       move_transposed<V>(lane, memory, piece, source, target, unit / group_units, room);
@@ -240,4 +255,67 @@ TRANSHIP_SHARED inline void pack_body(const Lane& lane, const Memory& memory, co
   }
 }
 
-}  // namespace tranship::device
+/// The vector of a width.
+template <unsigned width_bytes>
+struct VectorOf;
+template <>
+struct VectorOf<1> {
+  using type = unsigned char;
+};
+template <>
+struct VectorOf<2> {
+  using type = unsigned short;
+};
+template <>
+struct VectorOf<4> {
+  using type = unsigned;
+};
+template <>
+struct VectorOf<8> {
+  using type = unsigned long long;
+};
+template <>
+struct VectorOf<16> {
+  using type = Vector16;
+};
+
+/// Applies an element type of arithmetic.hpp to each element of a vector.
+template <class Element, bool reads_it>
+struct MapVector {
+  static constexpr bool reads_target = reads_it;
+  template <class V>
+  TRANSHIP_SHARED V operator()(const V& source, const V& target) const {
+    // Copies, of which the compiler knows the alignment, stay in registers.
+    alignas(16) const V in = source;
+    alignas(16) V out = target;
+    const auto* from = reinterpret_cast<const unsigned char*>(&in);
+    auto* to = reinterpret_cast<unsigned char*>(&out);
+    TRANSHIP_UNROLL
+    for (unsigned at = 0; at < sizeof(V); at += unsigned(Element::width)) Element::apply(from + at, to + at);
+    return out;
+  }
+};
+
+/// Combines or negates the elements of a list, which has vectors of whole elements only: of one, or of 16 bytes
+/// (PieceLimits::keeps_elements), and no transposed pieces.
+template <class Element, bool reads_target, unsigned vectors_max, class Lane, class Memory>
+TRANSHIP_SHARED inline void map_pieces(const Lane& lane, const Memory& memory, const PieceListView& list,
+                                       const Bases& bases) {
+  const auto block = unsigned(lane.block_index()), blocks = unsigned(lane.blocks());
+  const unsigned warp = unsigned(lane.index()) / warp_lanes, lane_of_warp = unsigned(lane.index()) % warp_lanes;
+  for (unsigned group = block; group < list.groups; group += blocks) {
+    const UnitPlace place = place_of(list, group, warp);
+    const Piece piece = list.pieces[place.piece];
+    const unsigned unit = group * group_units + warp - place.begin;
+    const unsigned char* const source = bases[piece.source_base] + piece.source_offset;
+    unsigned char* const target = bases[piece.target_base] + piece.target_offset;
+    const MapVector<Element, reads_target> map;
+    if (piece.width_log2 == 4)
+      move_elements<Vector16, vectors_max>(lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
+    else
+      move_elements<typename VectorOf<unsigned(Element::width)>::type, vectors_max>(
+          lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
+  }
+}
+
+}  // namespace tranship::packing

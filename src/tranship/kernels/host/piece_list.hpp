@@ -1,7 +1,7 @@
-// PieceList makes the pieces of a list of moves, on the host. Each move is canonicalised, gets the widest vectors that
-// bases, offsets, strides and row lengths allow, and is cut until three loops and 31 bits are enough for each piece.
-// Moves must not read what the list writes, and must not write a byte twice. A second write within a move is refused,
-// except for target strides of zero, where the last element stays; among moves it is not checked.
+// Private: PieceList makes the pieces of a list of moves, on the host. Each move is canonicalised, gets the widest
+// vectors that bases, offsets, strides and row lengths allow, and is cut until three loops and 31 bits are enough for
+// each piece. Moves must not read what the list writes, and must not write a byte twice. A second write within a move
+// is refused, except for target strides of zero, where the last element stays; among moves it is not checked.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,9 @@
 #include <vector>
 
 #include <tranship/kernels/copy_block.hpp>
+#include <tranship/kernels/piece.hpp>
 
-#include "packing/piece.hpp"
-
-namespace tranship::device {
+namespace tranship::packing {
 
 /// Elements of `width` bytes go from the base of number source_base to that of number target_base.
 struct BlockMove {
@@ -31,6 +30,9 @@ struct PieceLimits {
   long long vectors = (1ll << 31) - 1;
   /// Transposed tiles pay where both sides have runs of at least this many elements.
   long long transposed_min = 8;
+  /// Vectors are whole elements, one or 16 bytes of them, and no piece is transposed: for kernels that compute with
+  /// elements. Moves that are not aligned to their elements are refused.
+  bool keeps_elements = false;
 };
 
 class PieceList {
@@ -123,6 +125,7 @@ inline void PieceList::add(const BlockMove& given) {
                          alignment_of(move.source_offset), alignment_of(move.target_offset)});
   for (int d = 0; d < block.dims; ++d)
     common = std::min({common, alignment_of(block.source_strides[d]), alignment_of(block.target_strides[d])});
+  if (common < width && limits_.keeps_elements) throw std::invalid_argument("a move is not aligned to its elements");
   if (common < width) {
     append(width / common, common, common);
     width = common;
@@ -146,6 +149,7 @@ inline void PieceList::add(const BlockMove& given) {
                   alignment_of(move.source_offset), alignment_of(move.target_offset)});
     for (std::size_t i = 0; i < loops.size(); ++i)
       if (i != row) wide = std::min({wide, alignment_of(loops[i].source), alignment_of(loops[i].target)});
+    if (limits_.keeps_elements && wide < 16) wide = width;
     loops[row] = {loops[row].extent * width / wide, wide, wide};
     width = wide;
     if (loops[row].extent == 1) loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(row));
@@ -178,7 +182,7 @@ inline void PieceList::add(const BlockMove& given) {
   } else {
     columns = in_source;
     rows = in_target;
-    if (std::min(loops[columns].extent, loops[rows].extent) >= limits_.transposed_min)
+    if (!limits_.keeps_elements && std::min(loops[columns].extent, loops[rows].extent) >= limits_.transposed_min)
       kind = PieceKind::transposed;
     else if (loops[rows].extent < loops[columns].extent)
       std::swap(columns, rows);
@@ -338,4 +342,4 @@ inline void PieceList::lay_out(unsigned groups_min, unsigned lane_vectors) {
   }
 }
 
-}  // namespace tranship::device
+}  // namespace tranship::packing

@@ -1,12 +1,12 @@
-// A Piece is three nested loops that the packing kernel moves; one launch walks a list of pieces. A piece has no
-// address, only the numbers of two bases and offsets from them, so that a list that is uploaded once serves any
-// buffers. All offsets within a piece fit in 31 bits on either side, so indexing needs no 64-bit multiplication.
-// pieces.hpp makes pieces from moves, pack_body.hpp moves them.
+// Detail: Piece, three nested loops that one kernel moves; one launch walks a list of pieces. A piece has no address,
+// only the numbers of two bases and offsets from them, so that a list that is uploaded once serves any buffers. All
+// offsets within a piece fit in 31 bits on either side, so indexing needs no 64-bit multiplication.
+// host/piece_list.hpp makes pieces from moves, move_pieces.hpp moves them.
 #pragma once
 
 #include <tranship/kernels/shared.hpp>
 
-namespace tranship::device {
+namespace tranship::packing {
 
 inline constexpr unsigned pack_lanes = 256;
 inline constexpr unsigned warp_lanes = 32;
@@ -118,4 +118,4 @@ TRANSHIP_SHARED inline unsigned share_begin(unsigned groups, unsigned block, uns
   return block * each + (block < more ? block : more);
 }
 
-}  // namespace tranship::device
+}  // namespace tranship::packing

@@ -1,0 +1,230 @@
+#include "tranship/cuda/card.hpp"
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/device.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/cuda/kernels.hpp>
+
+/// The device code of kernels.cu, as nvcc has made it.
+extern "C" const unsigned char tranship_cuda_kernels[];
+
+namespace tranship::cuda {
+namespace {
+
+/// After these, no call to the context succeeds any more.
+bool is_final(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_TENSOR_MEMORY_LEAK:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string text_of(const DriverCalls& calls, CUresult result) {
+  const char *name = nullptr, *text = nullptr;
+  calls.cuGetErrorName(result, &name);
+  calls.cuGetErrorString(result, &text);
+  return fmt::format("{}: {}", name ? name : fmt::format("error {}", int(result)), text ? text : "no text");
+}
+
+Card::Card(const DriverCalls& calls, int number) : calls_(calls), number_(number) {
+  check(calls.cuDeviceGet(&handle_, number), "cuDeviceGet");
+  char name[256] = {};
+  check(calls.cuDeviceGetName(name, sizeof name, handle_), "cuDeviceGetName");
+  name_ = name;
+  std::size_t bytes = 0;
+  check(calls.cuDeviceTotalMem(&bytes, handle_), "cuDeviceTotalMem");
+  total_bytes_ = std::int64_t(bytes);
+}
+
+const Card::Parts& Card::parts() {
+  if (has_parts_.load(std::memory_order_acquire)) return parts_;
+  const std::lock_guard lock(mutex_);
+  if (!has_parts_.load(std::memory_order_relaxed)) {
+    make_parts();
+    has_parts_.store(true, std::memory_order_release);
+  }
+  return parts_;
+}
+
+void Card::make_parts() {
+  Parts made;
+  check(calls_.cuDevicePrimaryCtxRetain(&made.context, handle_), "cuDevicePrimaryCtxRetain");
+  check(calls_.cuCtxPushCurrent(made.context), "cuCtxPushCurrent");
+  struct Pop {
+    const DriverCalls& calls;
+    ~Pop() {
+      CUcontext popped;
+      calls.cuCtxPopCurrent(&popped);
+    }
+  } const pop{calls_};
+  int multiprocessors = 1;
+  check(calls_.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle_),
+        "cuDeviceGetAttribute");
+  made.multiprocessors = unsigned(multiprocessors);
+  check(calls_.cuStreamCreate(&made.allocations, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+
+  CUmemPoolProps of_pool{};
+  of_pool.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  of_pool.location = {CU_MEM_LOCATION_TYPE_DEVICE, {handle_}};
+  check(calls_.cuMemPoolCreate(&made.pool, &of_pool), "cuMemPoolCreate");
+  // The cards that can use its memory.
+  int count = 0;
+  check(calls_.cuDeviceGetCount(&count), "cuDeviceGetCount");
+  for (int other = 0; other < count; ++other) {
+    CUdevice peer;
+    int can_access = 0;
+    check(calls_.cuDeviceGet(&peer, other), "cuDeviceGet");
+    if (peer == handle_) continue;
+    check(calls_.cuDeviceCanAccessPeer(&can_access, peer, handle_), "cuDeviceCanAccessPeer");
+    if (!can_access) continue;
+    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {peer}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    check(calls_.cuMemPoolSetAccess(made.pool, &access, 1), "cuMemPoolSetAccess");
+  }
+
+  CUlibrary library;
+  const CUresult loaded =
+      calls_.cuLibraryLoadData(&library, tranship_cuda_kernels, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (loaded == CUDA_ERROR_NO_BINARY_FOR_GPU || loaded == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+    throw_error(ErrorCode::unsupported, "this build has no device code for cuda:{}, {}: {}", number_, name_,
+                text_of(calls_, loaded));
+  check(loaded, "cuLibraryLoadData");
+  // A kernel that is not loaded yet would wait, at its first launch, for all kernels that run.
+  const auto kernel = [&](const char* name) {
+    CUkernel out;
+    CUfunction function;
+    check(calls_.cuLibraryGetKernel(&out, library, name), "cuLibraryGetKernel");
+    check(calls_.cuKernelGetFunction(&function, out), "cuKernelGetFunction");
+    check(calls_.cuFuncLoad(function), "cuFuncLoad");
+    return out;
+  };
+  made.kernels.move_lean = kernel("tranship_move_lean");
+  made.kernels.move_deep = kernel("tranship_move_deep");
+  made.kernels.move_tiled = kernel("tranship_move_tiled");
+  made.kernels.fill = kernel("tranship_fill");
+  made.kernels.map.resize(std::size_t(Arithmetic::f128) + 1);
+#define TRANSHIP_MAP_KERNEL(name) made.kernels.map[std::size_t(Arithmetic::name)] = kernel("tranship_map_" #name);
+  TRANSHIP_CARD_NUMBERS(TRANSHIP_MAP_KERNEL)
+#undef TRANSHIP_MAP_KERNEL
+  parts_ = std::move(made);
+}
+
+void* Card::allocate(std::size_t size_bytes) {
+  const Parts& made = parts();
+  const Current current(*this);
+  CUdeviceptr memory = 0;
+  CUresult result = calls_.cuMemAllocFromPoolAsync(&memory, size_bytes, made.pool, made.allocations);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    // The pool may keep what was freed in pieces that do not fit.
+    calls_.cuMemPoolTrimTo(made.pool, 0);
+    result = calls_.cuMemAllocFromPoolAsync(&memory, size_bytes, made.pool, made.allocations);
+  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
+  check(result, "cuMemAllocFromPoolAsync");
+  // Nothing is ever in that stream but allocations, so they are in order among themselves; other streams may use the
+  // memory once the stream has come to it.
+  const Deadline deadline = Deadline::after_seconds(30);
+  for (;;) {
+    const CUresult state = calls_.cuStreamQuery(made.allocations);
+    if (state == CUDA_SUCCESS) return reinterpret_cast<void*>(memory);
+    if (state != CUDA_ERROR_NOT_READY || deadline.passed()) {
+      calls_.cuMemFreeAsync(memory, made.allocations);
+      if (state != CUDA_ERROR_NOT_READY) check(state, "cuStreamQuery");
+      throw_error(ErrorCode::timeout, "cuda:{} has not allocated {} bytes within 30 s", number_, size_bytes);
+    }
+  }
+}
+
+void Card::deallocate(void* memory) noexcept {
+  if (is_lost()) return;  // it went with the context
+  const Current current(*this);
+  note(calls_.cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(memory), parts_.allocations), "cuMemFreeAsync");
+}
+
+std::string Card::loss() const {
+  if (!is_lost()) return {};
+  const std::lock_guard lock(loss_mutex_);
+  return loss_;
+}
+
+bool Card::note(CUresult result, const char* call) noexcept {
+  if (result == CUDA_SUCCESS || !is_final(result)) return false;
+  const std::lock_guard lock(loss_mutex_);
+  if (!is_lost_.load(std::memory_order_relaxed)) {
+    try {
+      loss_ = fmt::format("cuda:{} was lost: {} says {}", number_, call, text_of(calls_, result));
+    } catch (...) {
+      loss_ = "lost";
+    }
+    is_lost_.store(true, std::memory_order_release);
+  }
+  return true;
+}
+
+void Card::check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  if (note(result, call)) throw_error(ErrorCode::device_lost, "{}", loss());
+  const ErrorCode code = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorCode::no_memory : ErrorCode::invalid_use;
+  throw_error(code, "cuda:{}: {} says {}", number_, call, text_of(calls_, result));
+}
+
+const Cards& cards() {
+  static const Cards& all = *[] {
+    auto* const out = new Cards;
+    const DriverFound& found = driver();
+    out->why_none = found.why_none;
+    if (!found.calls) return out;
+    int count = 0;
+    const CUresult counted = found.calls->cuDeviceGetCount(&count);
+    if (counted != CUDA_SUCCESS)
+      out->why_none = fmt::format("the CUDA driver counts no cards: {}", text_of(*found.calls, counted));
+    else if (count == 0)
+      out->why_none = "the CUDA driver sees no card";
+    else
+      try {
+        for (int i = 0; i < count; ++i) out->all.push_back(new Card(*found.calls, i));
+      } catch (const Error& error) {
+        out->why_none = error.message();
+        out->all.clear();
+      }
+    return out;
+  }();
+  return all;
+}
+
+Current::Current(Card& card) : card_(card) {
+  if (is_in_host_function) return;
+  const CUcontext wanted = card.parts().context;
+  CUcontext now = nullptr;
+  card.calls().cuCtxGetCurrent(&now);
+  if (now == wanted) return;
+  card.check(card.calls().cuCtxPushCurrent(wanted), "cuCtxPushCurrent");
+  is_pushed_ = true;
+}
+
+Current::~Current() {
+  CUcontext popped;
+  if (is_pushed_) card_.calls().cuCtxPopCurrent(&popped);
+}
+
+}  // namespace tranship::cuda

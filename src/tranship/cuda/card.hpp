@@ -1,0 +1,103 @@
+// Private: Card, one card of this process: its context, its kernels, and whether it still works. A card is lost when a
+// call says that its context is: all calls after it would say the same.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <tranship/cuda/driver_calls.hpp>
+
+namespace tranship::cuda {
+
+/// "CUDA_ERROR_X: text".
+std::string text_of(const DriverCalls& calls, CUresult result);
+
+/// The kernels of a process, loaded once.
+struct KernelTable {
+  CUkernel move_lean = nullptr, move_deep = nullptr, move_tiled = nullptr, fill = nullptr;
+  std::vector<CUkernel> map;  ///< by Arithmetic; null where a card does not compute with it
+};
+
+/// Thread-safe.
+class Card {
+ public:
+  Card(const DriverCalls& calls, int number);
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
+
+  const DriverCalls& calls() const noexcept { return calls_; }
+  int number() const noexcept { return number_; }
+  CUdevice handle() const noexcept { return handle_; }
+  const std::string& name() const noexcept { return name_; }
+  std::int64_t total_bytes() const noexcept { return total_bytes_; }
+
+  /// What the first use of the card makes, and the process keeps: the primary context, the kernels, a pool of memory,
+  /// and a stream for allocations. Throws where that fails.
+  struct Parts {
+    CUcontext context = nullptr;
+    CUmemoryPool pool = nullptr;
+    CUstream allocations = nullptr;
+    KernelTable kernels;
+    unsigned multiprocessors = 1;
+  };
+  const Parts& parts();
+
+  /// Memory of the card, from its pool: a call neither waits for kernels nor makes them wait. Null where there is no
+  /// room.
+  void* allocate(std::size_t size_bytes);
+  void deallocate(void* memory) noexcept;
+
+  /// Empty while the card works.
+  std::string loss() const;
+  bool is_lost() const noexcept { return is_lost_.load(std::memory_order_acquire); }
+  /// Notes a loss where the result is one. Whether it is.
+  bool note(CUresult result, const char* call) noexcept;
+  /// Throws unless the call succeeded: `device_lost`, `no_memory`, or `invalid_use` for what the caller gave.
+  void check(CUresult result, const char* call);
+
+ private:
+  void make_parts();
+
+  const DriverCalls& calls_;
+  int number_;
+  std::string name_;
+  std::int64_t total_bytes_ = 0;
+  CUdevice handle_ = 0;
+  std::mutex mutex_;  // of making parts
+  std::atomic<bool> has_parts_ = false;
+  Parts parts_;
+  mutable std::mutex loss_mutex_;
+  std::atomic<bool> is_lost_ = false;
+  std::string loss_;
+};
+
+/// All cards of this process, or why there are none. They are never destroyed.
+struct Cards {
+  std::vector<Card*> all;
+  std::string why_none;
+};
+const Cards& cards();
+
+/// Makes a card's context current in this thread, for as long as it lives. Costs little where it is already.
+class Current {
+ public:
+  explicit Current(Card& card);
+  ~Current();
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  Card& card_;
+  bool is_pushed_ = false;
+};
+
+/// Whether the calling thread is in a host function of a stream, where nearly all calls of the driver are refused.
+inline thread_local bool is_in_host_function = false;
+
+}  // namespace tranship::cuda
+
+/// A call of the driver that must succeed: TRANSHIP_CUDA_CALL(card, cuStreamCreate, &stream, 0).
+#define TRANSHIP_CUDA_CALL(card, name, ...) (card).check((card).calls().name(__VA_ARGS__), #name)

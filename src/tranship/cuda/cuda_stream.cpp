@@ -1,0 +1,708 @@
+#include "tranship/cuda/cuda_stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include <tranship/base/amounts.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/cuda/kernels.hpp>
+#include <tranship/kernels/host/element_moves.hpp>
+#include <tranship/memory/combination.hpp>
+#include <tranship/memory/device/host_device.hpp>
+
+namespace tranship::cuda {
+namespace {
+
+/// What goes through pinned memory at a time, and at most.
+constexpr std::int64_t stage_bytes_max = std::int64_t(16) << 20;
+constexpr std::int64_t staged_bytes_max = std::int64_t(256) << 20;
+/// From here on, a contiguous copy is the copy engine's, even where a launch copies others of its list.
+constexpr std::int64_t engine_bytes_min = std::int64_t(1) << 20;
+
+CUdeviceptr address_of(const void* at) {
+  return reinterpret_cast<CUdeviceptr>(at);
+}
+
+bool is_contiguous(const CopyBlock& canonical, int width) {
+  return canonical.dims == 0 ||
+         (canonical.dims == 1 && canonical.source_strides[0] == width && canonical.target_strides[0] == width);
+}
+
+/// The byte that the element consists of, or -1.
+int only_byte(const unsigned char* element, int width) {
+  return std::all_of(element, element + width, [&](unsigned char byte) { return byte == element[0]; }) ? element[0]
+                                                                                                       : -1;
+}
+
+bool is_aligned(const CopyBlock& block, int width, const void* source, const void* target) {
+  auto all = reinterpret_cast<std::uintptr_t>(source) | reinterpret_cast<std::uintptr_t>(target);
+  for (int d = 0; d < block.dims; ++d)
+    all |= std::uintptr_t(block.source_strides[d]) | std::uintptr_t(block.target_strides[d]);
+  return all % std::uintptr_t(width) == 0;
+}
+
+/// Calls f(block, source, target) for parts of a block of at most `bytes_max`, as long as it can be cut.
+template <class F>
+void for_each_part(const CopyBlock& block, int width, const std::byte* source, std::byte* target,
+                   std::int64_t bytes_max, const F& f) {
+  int longest = -1;
+  for (int d = block.dims - 1; d >= 0; --d)
+    if (block.extents[d] > 1) longest = d;  // the slowest that can be cut
+  if (longest < 0 || element_count(block) * width <= bytes_max) return f(block, source, target);
+  CopyBlock lower = block, upper = block;
+  const long long half = block.extents[longest] / 2;
+  lower.extents[longest] = half;
+  upper.extents[longest] -= half;
+  for_each_part(lower, width, source, target, bytes_max, f);
+  for_each_part(upper, width, source + half * block.source_strides[longest],
+                target + half * block.target_strides[longest], bytes_max, f);
+}
+
+void pause_ns(long ns) {
+  const std::timespec time{0, ns};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+class Unit::PinnedDriver final : public Driver {
+ public:
+  explicit PinnedDriver(Unit& unit) : unit_(unit) {}
+  Device device() const noexcept override { return Device::host(); }
+  void* allocate(std::size_t size_bytes) override { return unit_.allocate_pinned(size_bytes); }
+  void deallocate(void* memory, std::size_t size_bytes) noexcept override {
+    unit_.deallocate_pinned(memory, size_bytes);
+  }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  bool reaches(Device other) const noexcept override { return other.is_host(); }
+  bool is_host_memory() const noexcept override { return true; }
+
+ private:
+  Unit& unit_;
+};
+
+Unit::Unit(Card& of, int number, const DeviceSetOptions& options)
+    : card(of),
+      ordinal(number),
+      wait_timeout_ns(options.wait_timeout_ns),
+      losses(options.losses),
+      pinned(std::make_unique<PinnedDriver>(*this)),
+      staging(std::make_unique<Pool>(*pinned, PoolOptions{.kept_bytes_max = staged_bytes_max})) {}
+
+Unit::~Unit() = default;
+
+bool Unit::is_lost() noexcept {
+  if (!card.is_lost()) return false;
+  if (!is_loss_counted.exchange(true)) losses.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+std::string Unit::loss() const {
+  return card.loss();
+}
+
+void Unit::fail() const {
+  throw_error(ErrorCode::device_lost, "{}", loss());
+}
+
+void* Unit::allocate_pinned(std::size_t size_bytes) {
+  if (is_lost()) fail();
+  const Current current(card);
+  void* memory = nullptr;
+  const CUresult result = card.calls().cuMemHostAlloc(&memory, size_bytes, CU_MEMHOSTALLOC_PORTABLE);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
+  card.check(result, "cuMemHostAlloc");
+  pinned_bytes.fetch_add(std::int64_t(size_bytes), std::memory_order_relaxed);
+  return memory;
+}
+
+void Unit::deallocate_pinned(void* memory, std::size_t size_bytes) noexcept {
+  pinned_bytes.fetch_sub(std::int64_t(size_bytes), std::memory_order_relaxed);
+  if (is_lost()) return;  // It stays readable; the driver frees nothing any more.
+  const Current current(card);
+  card.note(card.calls().cuMemFreeHost(memory), "cuMemFreeHost");
+}
+
+struct CudaStream::HostCall {
+  CudaStream* stream;
+  std::unique_ptr<Kernel> kernel;
+};
+
+/// Copies that are given together. What is staged is packed before the card moves, and unpacked after it.
+struct CudaStream::Batch {
+  std::vector<StreamCopy> pack, move, unpack;
+  std::int64_t staged_bytes = 0;
+};
+
+CudaStream::~CudaStream() {
+  const CUstream stream = handle_.load(std::memory_order_acquire);
+  if (stream) try {
+      settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
+    } catch (const Error&) {
+      return;  // What hangs keeps what it may use, for good.
+    }
+  for (const Staged& one : staged_) unit_.staging->free(one.block);
+  {
+    // None of these will run: the card is lost.
+    const std::lock_guard lock(host_calls_mutex_);
+    for (HostCall* call : host_calls_) delete call;
+  }
+  if (!stream || unit_.is_lost()) return;
+  const Current current(unit_.card);
+  for (const Record& one : records_) calls().cuEventDestroy(one.event);
+  for (const CUevent event : free_events_) calls().cuEventDestroy(event);
+  calls().cuStreamDestroy(stream);
+}
+
+CUstream CudaStream::handle() {
+  CUstream stream = handle_.load(std::memory_order_acquire);
+  if (stream) return stream;
+  const std::lock_guard lock(mutex_);
+  stream = handle_.load(std::memory_order_relaxed);
+  if (stream) return stream;
+  const Current current(unit_.card);
+  // The default stream would wait for it, and it for the default stream.
+  TRANSHIP_CUDA_CALL(unit_.card, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  handle_.store(stream, std::memory_order_release);
+  return stream;
+}
+
+void* CudaStream::native_handle() noexcept {
+  try {
+    CUstream const stream = handle();
+    is_shared_.store(true, std::memory_order_release);
+    return stream;
+  } catch (const Error&) {
+    return nullptr;  // The next call that gives it work says why.
+  }
+}
+
+/// Whether somebody who has its native handle is capturing it.
+bool CudaStream::is_captured() {
+  if (!is_shared_.load(std::memory_order_acquire)) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return calls().cuStreamIsCapturing(handle(), &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/// Before each piece of work: throws where the stream cannot be given any.
+void CudaStream::begin() {
+  if (unit_.is_lost()) unit_.fail();
+  if (unit_.losses.load(std::memory_order_acquire) > 0)
+    if (const std::optional<Device> lost = lost_dependence(UINT64_MAX))
+      throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
+                  to_string(device()), to_string(*lost));
+  if (is_captured())
+    throw_error(ErrorCode::invalid_use, "a stream of {} is being captured: what buffers do on it would not happen",
+                to_string(device()));
+}
+
+/// After each piece of work.
+void CudaStream::give() {
+  unit_.launches.fetch_add(1, std::memory_order_relaxed);
+  given_.fetch_add(1, std::memory_order_release);
+}
+
+Event CudaStream::event() {
+  // Others may have given it something.
+  if (is_shared_.load(std::memory_order_acquire)) given_.fetch_add(1, std::memory_order_release);
+  const std::uint64_t number = given_.load(std::memory_order_acquire);
+  if (done_.load(std::memory_order_acquire) < number && !unit_.is_lost()) try {
+      const std::lock_guard lock(mutex_);
+      if (records_.empty() || records_.back().number < number) record(number);
+    } catch (const Error&) {
+      // The point is lost with its card, which says so when it is waited for.
+    }
+  return {this, number};
+}
+
+/// Under the lock. Records the work until now as what comes before a point.
+void CudaStream::record(std::uint64_t number) {
+  const Current current(unit_.card);
+  if (is_captured()) return;  // it would become part of the graph
+  retire();
+  CUevent event;
+  if (free_events_.empty()) {
+    TRANSHIP_CUDA_CALL(unit_.card, cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+  } else {
+    event = free_events_.back();
+    free_events_.pop_back();
+  }
+  try {
+    TRANSHIP_CUDA_CALL(unit_.card, cuEventRecord, event, handle_.load(std::memory_order_acquire));
+  } catch (...) {
+    free_events_.push_back(event);
+    throw;
+  }
+  records_.push_back({number, event});
+}
+
+/// Under the lock.
+void CudaStream::retire() {
+  while (!records_.empty()) {
+    const CUresult state = calls().cuEventQuery(records_.front().event);
+    if (state != CUDA_SUCCESS) {
+      // In a host function, what is not over is not allowed to be asked for.
+      if (state != CUDA_ERROR_NOT_READY && !is_in_host_function) unit_.card.note(state, "cuEventQuery");
+      return;
+    }
+    done_.store(std::max(done_.load(std::memory_order_relaxed), records_.front().number), std::memory_order_release);
+    free_events_.push_back(records_.front().event);
+    records_.pop_front();
+  }
+}
+
+bool CudaStream::is_over(std::uint64_t number) {
+  if (number <= done_.load(std::memory_order_acquire)) return true;
+  if (number > given_.load(std::memory_order_acquire) || unit_.is_lost()) return false;
+  try {
+    // Who has the lock may be in a call that does not return before the host function does.
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (!is_in_host_function)
+      lock.lock();
+    else if (!lock.try_lock())
+      return false;
+    std::optional<Current> current;
+    if (!is_in_host_function) current.emplace(unit_.card);
+    retire();
+    if (number <= done_.load(std::memory_order_acquire)) return true;
+    // Nobody has asked for this very point before: all that was given since counts, too.
+    const bool is_recorded = !records_.empty() && records_.back().number >= number;
+    if (!is_recorded && !is_in_host_function && !unit_.card.is_lost()) {
+      record(given_.load(std::memory_order_acquire));
+      retire();
+    }
+  } catch (const Error&) {
+    // It is lost.
+  }
+  unit_.is_lost();
+  return number <= done_.load(std::memory_order_acquire);
+}
+
+std::optional<Device> CudaStream::lost_dependence(std::uint64_t number) {
+  std::vector<Dependence> all;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(dependences_, [](const Dependence& one) { return tranship::is_over(one.event); });
+    all = dependences_;
+  }
+  for (const Dependence& one : all)
+    if (one.number <= number)
+      if (const std::optional<Device> lost = tranship::lost_with(one.event)) return lost;
+  return {};
+}
+
+std::optional<Device> CudaStream::lost_with(std::uint64_t number) {
+  if (is_over(number)) return {};
+  if (unit_.is_lost()) return device();
+  return unit_.losses.load(std::memory_order_acquire) > 0 ? lost_dependence(number) : std::nullopt;
+}
+
+void CudaStream::finish(std::uint64_t number, Deadline deadline) {
+  if (is_over(number)) return;
+  if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
+    throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} of work", number,
+                to_string(device()), amount(given, "piece"));
+  // Most waits are short: a hop of the card to the host takes microseconds, going to sleep tens of them.
+  const std::int64_t spun_at = now_ns() + 50'000;
+  long pause = 5'000;
+  while (!is_over(number)) {
+    if (unit_.is_lost()) unit_.fail();
+    if (const std::optional<Device> lost = lost_with(number))
+      throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
+                  to_string(device()), to_string(*lost));
+    if (deadline.passed())
+      throw_error(ErrorCode::timeout, "{} of {} of work on a stream of {} were over when the deadline passed",
+                  done_.load(std::memory_order_acquire), amount(number, "piece"), to_string(device()));
+    if (now_ns() < spun_at) continue;
+    pause_ns(pause);
+    pause = std::min(2 * pause, 100'000L);
+  }
+}
+
+void CudaStream::wait(Event event) {
+  begin();
+  if (event.stream == nullptr || event.stream == this || tranship::is_over(event)) return;
+  if (const std::optional<Device> lost = tranship::lost_with(event))
+    throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
+                to_string(device()), to_string(*lost));
+  if (auto* const other = dynamic_cast<CudaStream*>(event.stream)) {
+    other->wait_for(*this, event.number);
+    given_.fetch_add(1, std::memory_order_release);
+    if (other->unit_.ordinal == unit_.ordinal) return;
+    const std::lock_guard lock(mutex_);
+    dependences_.push_back({event, given_.load(std::memory_order_acquire)});
+    return;
+  }
+  // A device of another kind has nothing that a card can wait for.
+  tranship::finish(event, Deadline::after_ns(unit_.wait_timeout_ns));
+}
+
+/// Lets `waiter` wait for a point of this stream.
+void CudaStream::wait_for(CudaStream& waiter, std::uint64_t number) {
+  CUstream const stream = waiter.handle();
+  const std::lock_guard lock(mutex_);
+  const auto after = [&] {
+    return std::find_if(records_.begin(), records_.end(), [&](const Record& one) { return one.number >= number; });
+  };
+  if (after() == records_.end()) record(given_.load(std::memory_order_acquire));
+  const auto at = after();
+  if (at == records_.end()) {
+    if (number <= done_.load(std::memory_order_acquire)) return;
+    throw_error(ErrorCode::invalid_use, "a stream of {} is being captured: it has no point to wait for",
+                to_string(device()));
+  }
+  const Current current(waiter.unit_.card);
+  waiter.unit_.card.check(calls().cuStreamWaitEvent(stream, at->event, 0), "cuStreamWaitEvent");
+}
+
+// Host functions.
+
+void CUDA_CB CudaStream::run_host_call(void* data) {
+  auto* const call = static_cast<HostCall*>(data);
+  {
+    const std::lock_guard lock(call->stream->host_calls_mutex_);
+    std::erase(call->stream->host_calls_, call);
+  }
+  is_in_host_function = true;
+  run_kernel(std::move(call->kernel));
+  is_in_host_function = false;
+  delete call;
+}
+
+void CudaStream::call_on_host(std::unique_ptr<Kernel> kernel) {
+  auto call = std::make_unique<HostCall>(HostCall{this, std::move(kernel)});
+  {
+    const std::lock_guard lock(host_calls_mutex_);
+    host_calls_.push_back(call.get());
+  }
+  try {
+    TRANSHIP_CUDA_CALL(unit_.card, cuLaunchHostFunc, handle(), &run_host_call, call.get());
+  } catch (...) {
+    const std::lock_guard lock(host_calls_mutex_);
+    std::erase(host_calls_, call.get());
+    throw;
+  }
+  [[maybe_unused]] HostCall* const given = call.release();
+}
+
+void CudaStream::run(std::unique_ptr<Kernel> kernel) {
+  begin();
+  const Current current(unit_.card);
+  call_on_host(std::move(kernel));
+  give();
+}
+
+// Copies.
+
+CudaStream::Side CudaStream::side_of(const CopyBlock& block, const long long* strides, int width, const void* first) {
+  const auto* lowest = static_cast<const std::byte*>(first);
+  const std::byte* last = lowest + width - 1;
+  for (int d = 0; d < block.dims; ++d) {
+    const long long reach = (block.extents[d] - 1) * strides[d];
+    (reach < 0 ? lowest : last) += reach;
+  }
+  unsigned type = 0;
+  int ordinal = -1;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void* answers[] = {&type, &ordinal};
+  TRANSHIP_CUDA_CALL(unit_.card, cuPointerGetAttributes, 2, asked, answers, address_of(lowest));
+  if (type == CU_MEMORYTYPE_DEVICE) {
+    if (ordinal == unit_.card.number()) return Side::card;
+    int can_access = 0;
+    TRANSHIP_CUDA_CALL(unit_.card, cuDeviceCanAccessPeer, &can_access, CUdevice(unit_.card.number()),
+                       CUdevice(ordinal));
+    if (!can_access)
+      throw_error(ErrorCode::invalid_use, "a stream of {} does not reach the memory of card {}", to_string(device()),
+                  ordinal);
+    return Side::card;
+  }
+  if (type != CU_MEMORYTYPE_HOST) return Side::pageable;
+  // Foreign memory may be registered in part.
+  type = 0;
+  TRANSHIP_CUDA_CALL(unit_.card, cuPointerGetAttributes, 2, asked, answers, address_of(last));
+  return type == CU_MEMORYTYPE_HOST ? Side::pinned : Side::pageable;
+}
+
+/// Pinned memory for the piece of work that is given next.
+std::byte* CudaStream::stage(std::size_t size_bytes) {
+  std::int64_t staged = std::int64_t(size_bytes);
+  for (const Staged& one : staged_) staged += std::int64_t(one.block.size_bytes);
+  while (!staged_.empty()) {
+    const Staged& first = staged_.front();
+    if (first.number > given_.load(std::memory_order_acquire)) break;  // of the same piece
+    if (!is_over(first.number)) {
+      if (staged <= staged_bytes_max) break;
+      finish(first.number, Deadline::after_ns(unit_.wait_timeout_ns));
+    }
+    staged -= std::int64_t(first.block.size_bytes);
+    unit_.staging->free(first.block);
+    staged_.pop_front();
+  }
+  const PoolBlock block = unit_.staging->allocate(size_bytes);
+  staged_.push_back({given_.load(std::memory_order_acquire) + 1, block});
+  return static_cast<std::byte*>(block.memory);
+}
+
+void CudaStream::copy(const CopyBlock& block, int width, const void* source, void* target) {
+  const StreamCopy one{block, width, source, target};
+  copy_list({&one, 1});
+}
+
+void CudaStream::copy_list(std::span<const StreamCopy> copies) {
+  for (const StreamCopy& one : copies) check_width(one.width);
+  begin();
+  const Current current(unit_.card);
+  Batch batch;
+  for (const StreamCopy& given : copies) {
+    StreamCopy one = given;
+    canonicalise(one.block, one.width);
+    if (element_count(one.block) == 0) continue;
+    const Side source = side_of(one.block, one.block.source_strides, one.width, one.source);
+    const Side target = side_of(one.block, one.block.target_strides, one.width, one.target);
+    if (source != Side::pageable && target != Side::pageable)
+      batch.move.push_back(one);
+    else
+      add_pageable(batch, one, source, target);
+  }
+  flush(batch);
+}
+
+void CudaStream::add_pageable(Batch& batch, const StreamCopy& copy, Side source, Side target) {
+  if (source != Side::card && target != Side::card) {
+    batch.pack.push_back(copy);
+    return;
+  }
+  const auto add = [&](const CopyBlock& block, const std::byte* from, std::byte* to) {
+    const std::int64_t bytes = element_count(block) * copy.width;
+    if (batch.staged_bytes > 0 && batch.staged_bytes + bytes > 2 * stage_bytes_max) flush(batch);
+    std::byte* const between = stage(std::size_t(bytes));
+    batch.staged_bytes += bytes;
+    auto& first = source == Side::pageable ? batch.pack : batch.move;
+    auto& then = source == Side::pageable ? batch.move : batch.unpack;
+    first.push_back({with_dense_target(block, copy.width), copy.width, from, between});
+    then.push_back({with_dense_source(block, copy.width), copy.width, between, to});
+    for (StreamCopy* one : {&first.back(), &then.back()}) canonicalise(one->block, one->width);
+  };
+  for_each_part(copy.block, copy.width, static_cast<const std::byte*>(copy.source),
+                static_cast<std::byte*>(copy.target), stage_bytes_max, add);
+}
+
+void CudaStream::flush(Batch& batch) {
+  if (batch.pack.empty() && batch.move.empty() && batch.unpack.empty()) return;
+  const auto on_host = [&](std::vector<StreamCopy>& copies) {
+    if (copies.empty()) return;
+    call_on_host(kernel_of([all = std::move(copies)] {
+      for (const StreamCopy& one : all) copy_on_host(one.block, one.width, one.source, one.target);
+    }));
+  };
+  on_host(batch.pack);
+  move(batch.move);
+  on_host(batch.unpack);
+  batch = {};
+  give();
+}
+
+/// Blocks are canonical, have elements, and lie where the card reaches them.
+void CudaStream::move(std::span<const StreamCopy> copies) {
+  packing::PieceList list({16});
+  for (const StreamCopy& one : copies) {
+    const std::int64_t bytes = element_count(one.block) * one.width;
+    if (is_contiguous(one.block, one.width) && (copies.size() == 1 || bytes >= engine_bytes_min)) {
+      TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, address_of(one.target), address_of(one.source), std::size_t(bytes),
+                         handle());
+      continue;
+    }
+    try {
+      list.add({.source_base = 0,
+                .source_offset = static_cast<long long>(address_of(one.source)),
+                .target_base = 0,
+                .target_offset = static_cast<long long>(address_of(one.target)),
+                .block = one.block,
+                .width = one.width});
+    } catch (const std::invalid_argument& wrong) {
+      throw_error(ErrorCode::invalid_use, "a copy on {}: {}", to_string(device()), wrong.what());
+    }
+  }
+  if (list.pieces().empty()) return;
+  const Card::Parts& parts = unit_.card.parts();
+  list.lay_out(parts.multiprocessors);
+  MoveArgs args{};
+  launch(list.has_transposed()                         ? parts.kernels.move_tiled
+         : list.lane_vectors() > packing::lean_vectors ? parts.kernels.move_deep
+                                                       : parts.kernels.move_lean,
+         list, args, &args);
+}
+
+/// Launches a kernel over a list that is laid out. `args` is a part of `all_args`, which are the kernel's.
+void CudaStream::launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args) {
+  const packing::PieceListView view = list.view();
+  args.list = view;
+  args.list.starts = nullptr;
+  CUdeviceptr uploaded = 0;
+  const std::size_t count = view.count;
+  if (count <= ListArgs::few_max) {
+    std::copy_n(view.pieces, count, args.few_pieces);
+    std::copy_n(view.first_units, count + 1, args.few_first_units);
+    args.list.pieces = nullptr;
+    args.list.first_units = nullptr;
+  } else {
+    const std::size_t pieces = count * sizeof(packing::Piece),
+                      starts = list.starts().size() * sizeof(packing::GroupStart),
+                      units = (count + 1) * sizeof(unsigned), bytes = pieces + starts + units;
+    std::byte* const between = stage(bytes);
+    std::memcpy(between, view.pieces, pieces);
+    std::memcpy(between + pieces, list.starts().data(), starts);
+    std::memcpy(between + pieces + starts, view.first_units, units);
+    const CUresult allocated = calls().cuMemAllocFromPoolAsync(&uploaded, bytes, unit_.card.parts().pool, handle());
+    unit_.card.check(allocated, "cuMemAllocFromPoolAsync");
+    TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, uploaded, address_of(between), bytes, handle());
+    args.list.pieces = reinterpret_cast<const packing::Piece*>(uploaded);
+    args.list.starts = starts ? reinterpret_cast<const packing::GroupStart*>(uploaded + pieces) : nullptr;
+    args.list.first_units = reinterpret_cast<const unsigned*>(uploaded + pieces + starts);
+  }
+  void* all[] = {all_args};
+  const unsigned blocks = std::clamp(view.groups, 1u, 1u << 30);
+  TRANSHIP_CUDA_CALL(unit_.card, cuLaunchKernel, reinterpret_cast<CUfunction>(kernel), blocks, 1, 1,
+                     packing::pack_lanes, 1, 1, 0, handle(), all, nullptr);
+  if (uploaded) TRANSHIP_CUDA_CALL(unit_.card, cuMemFreeAsync, uploaded, handle());
+}
+
+void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
+  check_width(width);
+  begin();
+  FillArgs args{};
+  unsigned char* const pattern = args.pattern;
+  if (element)
+    for (int at = 0; at < 16; at += width) std::memcpy(pattern + at, element, std::size_t(width));
+  // Where the steps are whole elements, the source has those of the target: rows can then be as wide vectors as a card
+  // stores, for the element comes again and again.
+  CopyBlock same = block;
+  bool is_whole = true;
+  for (int d = 0; d < same.dims; ++d) is_whole &= same.target_strides[d] % width == 0;
+  for (int d = 0; d < same.dims; ++d) same.source_strides[d] = is_whole ? same.target_strides[d] : 0;
+  canonicalise(same, width);
+  const std::int64_t count = element_count(same);
+  if (count == 0) return;
+  const Current current(unit_.card);
+  const Side side = side_of(same, same.target_strides, width, target);
+  const bool is_dense = same.dims == 0 || (same.dims == 1 && same.target_strides[0] == width);
+  const int byte = only_byte(pattern, width);
+  const CUdeviceptr at = address_of(target);
+  const auto size = std::size_t(count);
+  if (side == Side::pageable) {
+    call_on_host(kernel_of([same, width, args, target] { fill_on_host(same, width, args.pattern, target); }));
+  } else if (is_dense && byte >= 0) {
+    TRANSHIP_CUDA_CALL(unit_.card, cuMemsetD8Async, at, static_cast<unsigned char>(byte), size * std::size_t(width),
+                       handle());
+  } else if (is_dense && width == 2 && at % 2 == 0) {
+    unsigned short value;
+    std::memcpy(&value, pattern, sizeof value);
+    TRANSHIP_CUDA_CALL(unit_.card, cuMemsetD16Async, at, value, size, handle());
+  } else if (is_dense && width == 4 && at % 4 == 0) {
+    unsigned value;
+    std::memcpy(&value, pattern, sizeof value);
+    TRANSHIP_CUDA_CALL(unit_.card, cuMemsetD32Async, at, value, size, handle());
+  } else {
+    packing::PieceList list({16});
+    try {
+      list.add({.target_offset = static_cast<long long>(at), .block = same, .width = width});
+    } catch (const std::invalid_argument& wrong) {
+      throw_error(ErrorCode::invalid_use, "a fill on {}: {}", to_string(device()), wrong.what());
+    }
+    list.lay_out(unit_.card.parts().multiprocessors, packing::lean_vectors);
+    launch(unit_.card.parts().kernels.fill, list, args.list, &args);
+  }
+  give();
+}
+
+void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
+  detail::check_combination(how, type);
+  begin();
+  for (int d = 0; d < block.dims; ++d)
+    if (block.extents[d] <= 0) return;
+  const Current current(unit_.card);
+  const ElementType part = part_of(type);
+  const int width = size_bytes(part);
+  const Side from = side_of(block, block.source_strides, size_bytes(type), source);
+  const Side to = side_of(block, block.target_strides, size_bytes(type), target);
+  const Card::Parts& parts = unit_.card.parts();
+  CUkernel const kernel = parts.kernels.map[std::size_t(detail::arithmetic_of(part))];
+  const bool is_complex_product = is_complex(type) && how == Combine::product;
+  if (!kernel || is_complex_product || from == Side::pageable || to == Side::pageable ||
+      !is_aligned(block, width, source, target))
+    return combine_on_host(block, how, type, source, from, target, to);
+  CopyBlock numbers = block;
+  if (is_complex(type)) {
+    if (numbers.dims == block_dims_max)
+      throw_error(ErrorCode::invalid_use, "a combination of complex numbers in {} dimensions", numbers.dims);
+    numbers.extents[numbers.dims] = 2;
+    numbers.source_strides[numbers.dims] = numbers.target_strides[numbers.dims] = width;
+    ++numbers.dims;
+  }
+  packing::PieceList list({16}, {.keeps_elements = true});
+  try {
+    list.add({.source_offset = static_cast<long long>(address_of(source)),
+              .target_offset = static_cast<long long>(address_of(target)),
+              .block = numbers,
+              .width = width});
+  } catch (const std::invalid_argument& wrong) {
+    throw_error(ErrorCode::invalid_use, "a combination on {}: {}", to_string(device()), wrong.what());
+  }
+  list.lay_out(parts.multiprocessors, packing::lean_vectors);
+  MapArgs args{};
+  args.map = map_of(how);
+  launch(kernel, list, args.list, &args);
+  give();
+}
+
+/// What the card cannot compute: in the order of the stream, through pinned memory.
+void CudaStream::combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source,
+                                 Side source_side, void* target, Side target_side) {
+  const int size = size_bytes(type), width = std::min(size, 16);
+  const auto bytes = std::size_t(element_count(block)) * std::size_t(size);
+  CopyBlock host = block;
+  const void* from = source;
+  void* to = target;
+  // A wider element is moved part by part.
+  const auto by_parts = [&](CopyBlock all) {
+    if (size > width) {
+      all.extents[all.dims] = size / width;
+      all.source_strides[all.dims] = all.target_strides[all.dims] = width;
+      ++all.dims;
+    }
+    return all;
+  };
+  if (source_side == Side::card) {
+    detail::dense_strides(block, size, host.source_strides);
+    from = stage(bytes);
+  }
+  if (target_side == Side::card) {
+    detail::dense_strides(block, size, host.target_strides);
+    to = stage(bytes);
+  }
+  const auto move_one = [&](const CopyBlock& all, const void* first, void* last) {
+    StreamCopy one{by_parts(all), width, first, last};
+    canonicalise(one.block, width);
+    move({&one, 1});
+  };
+  CopyBlock fetched = block, stored = block;
+  if (source_side == Side::card) {
+    std::copy_n(host.source_strides, block.dims, fetched.target_strides);
+    move_one(fetched, source, const_cast<void*>(from));
+  }
+  if (target_side == Side::card) {
+    fetched = block;
+    std::copy_n(block.target_strides, block.dims, fetched.source_strides);
+    std::copy_n(host.target_strides, block.dims, fetched.target_strides);
+    move_one(fetched, target, to);
+    std::copy_n(host.target_strides, block.dims, stored.source_strides);
+  }
+  call_on_host(kernel_of([host, how, type, from, to] { detail::combine_block(how, type, host, from, to); }));
+  if (target_side == Side::card) move_one(stored, to, target);
+  give();
+}
+
+}  // namespace tranship::cuda

@@ -1,0 +1,126 @@
+// Private: CudaStream, one stream of a card. Points are numbers: a CUevent is recorded when somebody asks for a point,
+// and whether a point is over is asked of the events that follow it.
+//
+// Contiguous copies are the copy engine's, all others of a list one launch. A card cannot touch pageable memory: such
+// bytes go through pinned memory, packed and unpacked by host functions in the order of the stream, so that a copy
+// never waits and never takes bytes before its turn, as copies of the driver's own do.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <tranship/cuda/card.hpp>
+#include <tranship/kernels/host/piece_list.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/pool/pool.hpp>
+
+namespace tranship::cuda {
+
+struct ListArgs;
+
+/// A device: a card, and what is counted for the device.
+struct Unit {
+  Unit(Card& of, int number, const DeviceSetOptions& options);
+  ~Unit();
+  Device device() const noexcept { return Device::cuda(ordinal); }
+  /// Whether the card is lost. Counts it, before anybody is told.
+  bool is_lost() noexcept;
+  [[noreturn]] void fail() const;
+  std::string loss() const;
+
+  Card& card;
+  int ordinal;
+  std::int64_t wait_timeout_ns;
+  std::atomic<int>& losses;
+  std::atomic<bool> is_loss_counted = false;
+  std::atomic<std::int64_t> launches = 0, used_bytes = 0, pinned_bytes = 0, registered_bytes = 0;
+
+  void* allocate_pinned(std::size_t size_bytes);
+  void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept;
+
+  /// Pinned memory that streams use for a while.
+  class PinnedDriver;
+  std::unique_ptr<PinnedDriver> pinned;
+  std::unique_ptr<Pool> staging;
+};
+
+class CudaStream final : public Stream {
+ public:
+  explicit CudaStream(Unit& unit) : unit_(unit) {}
+  ~CudaStream() override;
+
+  Device device() const noexcept override { return unit_.device(); }
+  Event event() override;
+  void wait(Event event) override;
+  void copy(const CopyBlock& block, int width, const void* source, void* target) override;
+  void copy_list(std::span<const StreamCopy> copies) override;
+  void fill(const CopyBlock& block, int width, const void* element, void* target) override;
+  void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) override;
+  void run(std::unique_ptr<Kernel> kernel) override;
+  void* native_handle() noexcept override;
+  bool is_over(std::uint64_t number) override;
+  void finish(std::uint64_t number, Deadline deadline) override;
+  std::optional<Device> lost_with(std::uint64_t number) override;
+
+ private:
+  /// Where a card finds what a block touches.
+  enum class Side { card, pinned, pageable };
+  struct Record {
+    std::uint64_t number;
+    CUevent event;
+  };
+  struct Staged {
+    std::uint64_t number;  ///< of the work that uses it
+    PoolBlock block;
+  };
+  struct Dependence {
+    Event event;           ///< of another device
+    std::uint64_t number;  ///< of the wait
+  };
+  struct HostCall;
+  struct Batch;
+
+  const DriverCalls& calls() const { return unit_.card.calls(); }
+  CUstream handle();
+  void begin();
+  void give();
+  bool is_captured();
+
+  void record(std::uint64_t number);
+  void retire();
+  std::optional<Device> lost_dependence(std::uint64_t number);
+  void wait_for(CudaStream& waiter, std::uint64_t number);
+
+  Side side_of(const CopyBlock& block, const long long* strides, int width, const void* first);
+  std::byte* stage(std::size_t size_bytes);
+  void call_on_host(std::unique_ptr<Kernel> kernel);
+  static void CUDA_CB run_host_call(void* call);
+
+  void add_pageable(Batch& batch, const StreamCopy& copy, Side source, Side target);
+  void flush(Batch& batch);
+  void move(std::span<const StreamCopy> copies);
+  void launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args);
+  void combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source, Side source_side,
+                       void* target, Side target_side);
+
+  Unit& unit_;
+  std::atomic<std::uint64_t> given_ = 0, done_ = 0;
+  std::atomic<CUstream> handle_ = nullptr;
+  std::atomic<bool> is_shared_ = false;  ///< others give it work by its native handle
+
+  std::mutex mutex_;  // of what follows
+  std::deque<Record> records_;
+  std::vector<CUevent> free_events_;
+  std::vector<Dependence> dependences_;
+
+  std::deque<Staged> staged_;  // of the thread that gives work
+  std::mutex host_calls_mutex_;
+  std::vector<HostCall*> host_calls_;  // that have not run
+};
+
+}  // namespace tranship::cuda
