@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/buffer_oracle.hpp"
+#include "memory/device_kinds.hpp"
 #include "support/random_layouts.hpp"
 
 namespace tranship::test {
@@ -25,6 +26,17 @@ struct Setting {
   Residency residency = Residency::release;
   std::int64_t delay_ns = 0;
 };
+DevicesOptions devices_of(const Setting& setting) {
+  if (model_kind == DeviceKind::cuda) return options_of(DeviceCase::card);
+  return {
+      .kinds = {FakeDevices{
+          .count = memory_count - 1, .timing = setting.timing, .seed = setting.seed, .delay_ns = setting.delay_ns}}};
+}
+/// While it lives, the devices of trials are on a card.
+struct OnCard {
+  OnCard() { model_kind = DeviceKind::cuda; }
+  ~OnCard() { model_kind = DeviceKind::fake; }
+};
 
 std::string text_of(const Setting& setting) {
   return "timing " + std::to_string(int(setting.timing)) + ", seed " + std::to_string(setting.seed) + ", checks " +
@@ -36,12 +48,7 @@ std::string text_of(const Setting& setting) {
 class Trial {
  public:
   explicit Trial(const Setting& setting)
-      : random_(unsigned(setting.seed)),
-        devices_({.kinds = {FakeDevices{.count = memory_count - 1,
-                                        .timing = setting.timing,
-                                        .seed = setting.seed,
-                                        .delay_ns = setting.delay_ns}}}),
-        oracle_(setting.residency) {
+      : random_(unsigned(setting.seed)), devices_(devices_of(setting)), oracle_(setting.residency) {
     for (int memory = 0; memory < memory_count; ++memory) streams_.push_back(devices_.make_stream(device_of(memory)));
     buffers_[0].emplace(ElementType::u64, Indices{cell_count},
                         BufferOptions{.residency = setting.residency, .checks = setting.checks, .devices = &devices_});
@@ -159,11 +166,11 @@ class Trial {
   void use(const Lease& lease, const Op& op, Value operand, const Values& expected) {
     if (op.intent == Intent::read) {
       Reading& reading = readings_.emplace_back(Reading{op, expected});
-      run_on(lease.stream(), [data = lease.data<const Value>(), op, &seen = reading.seen] {
+      run_kernel<const Value>(lease, op.lower, op.upper, [op, &seen = reading.seen](const Value* data) {
         std::copy(data + op.lower, data + op.upper, seen.begin() + op.lower);
       });
     } else {
-      run_on(lease.stream(), [data = lease.data<Value>(), op, operand] {
+      run_kernel<Value>(lease, op.lower, op.upper, [op, operand](Value* data) {
         for (int i = op.lower; i < op.upper; ++i) data[i] = changed(op.intent, op.combine, data[i], operand + Value(i));
       });
     }
@@ -388,6 +395,12 @@ TEST(BufferModel, all_short_sequences_are_right_on_threads) {
   explore(alphabet(Breadth::wide), is_long() ? 3 : 2, {.timing = FakeTiming::threaded});
 }
 
+TEST(BufferModel, all_short_sequences_are_right_on_a_card) {
+  if (const std::string why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
+  const OnCard on;
+  explore(alphabet(Breadth::wide), 2, {});
+}
+
 TEST(BufferModel, all_sequences_of_six_operations_are_right) {
   if (!is_long()) GTEST_SKIP() << "takes minutes: TRANSHIP_TEST_LONG=1";
   explore(alphabet(Breadth::core), 6, {.timing = FakeTiming::deferred});
@@ -413,9 +426,8 @@ Op random_op(Random& random) {
   return op;
 }
 
-TEST(BufferModel, random_long_sequences_are_right) {
+void random_long_sequences(Index count) {
   const char* seed_given = std::getenv("TRANSHIP_TEST_SEED");
-  const Index count = test::test_cases() * 2 / 3;
   for (Index i = 0; i < count; ++i) {
     Setting setting{.seed = seed_given ? std::strtoull(seed_given, nullptr, 10) : std::uint64_t(i)};
     Random random(setting.seed);
@@ -438,6 +450,16 @@ TEST(BufferModel, random_long_sequences_are_right) {
     }
     if (!try_out(ops, setting) || seed_given) return;
   }
+}
+
+TEST(BufferModel, random_long_sequences_are_right) {
+  random_long_sequences(test::test_cases() * 2 / 3);
+}
+
+TEST(BufferModel, random_long_sequences_are_right_on_a_card) {
+  if (const std::string why = why_no_card(); !why.empty()) GTEST_SKIP() << why;
+  const OnCard on;
+  random_long_sequences(test::test_cases());
 }
 
 TEST(BufferModel, sequences_that_stand_for_others_reach_the_same_states) {

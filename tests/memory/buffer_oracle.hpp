@@ -16,14 +16,16 @@
 namespace tranship::test {
 
 inline constexpr int cell_count = 4;
-inline constexpr int memory_count = 3;  // the host and two fake devices
+inline constexpr int memory_count = 3;  // the host and two devices
 inline constexpr int buffer_count = 2;
 inline constexpr int lease_count = 2;  // open at once
 inline constexpr int scope_count = 2;  // nested
 using Value = std::uint64_t;           // wraps, so every order of sums and products gives the same
 
+/// The kind of the devices; the oracle does not care.
+inline DeviceKind model_kind = DeviceKind::fake;
 inline Device device_of(int memory) {
-  return memory == 0 ? Device::host() : Device::fake(memory - 1);
+  return memory == 0 ? Device::host() : Device::of(model_kind, memory - 1);
 }
 
 enum class Act : std::uint8_t {

@@ -10,6 +10,7 @@
 #include <tranship/memory/buffer/buffer_state.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
+#include "memory/device_kinds.hpp"
 #include "memory/manual_stream.hpp"
 
 namespace tranship {
@@ -20,9 +21,18 @@ constexpr Device other_gpu = Device::fake(1);
 constexpr Index n = 100;
 constexpr std::int64_t whole_bytes = n * 8;
 
-class BufferOn : public ::testing::TestWithParam<FakeTiming> {
+using test::DeviceCase;
+using test::run_kernel;
+
+class BufferOn : public ::testing::TestWithParam<DeviceCase> {
  protected:
-  Devices devices_{{.kinds = {FakeDevices{.count = 2, .timing = GetParam()}}}};
+  void SetUp() override {
+    if (GetParam() != DeviceCase::card) return;
+    if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
+  }
+  const Device gpu = test::device_of(GetParam(), 0);
+  const Device other_gpu = test::device_of(GetParam(), 1);
+  Devices devices_{test::options_of(GetParam())};
   CopyLedger& ledger_ = devices_.ledger();
 
   Buffer buffer(BufferOptions options = {}) {
@@ -31,8 +41,7 @@ class BufferOn : public ::testing::TestWithParam<FakeTiming> {
   }
   /// Gives every cell of a region the value, by a kernel of the lease's device.
   static void set(Lease& lease, Index lower, Index upper, double value) {
-    run_on(lease.stream(),
-           [data = lease.data<double>(), lower, upper, value] { std::fill(data + lower, data + upper, value); });
+    run_kernel<double>(lease, lower, upper, [=](double* data) { std::fill(data + lower, data + upper, value); });
   }
   static void fill(Buffer& buffer, Device device, double value) {
     Lease lease = buffer.write({.device = device});
@@ -41,20 +50,17 @@ class BufferOn : public ::testing::TestWithParam<FakeTiming> {
   static std::vector<double> values(const Buffer& buffer, Device device) {
     const Lease lease = buffer.read({.device = device});
     std::vector<double> out(n);
-    run_on(lease.stream(), [data = lease.data<const double>(), &out] { std::copy_n(data, n, out.begin()); });
+    run_kernel<const double>(lease, 0, n, [&out](const double* data) { std::copy_n(data, n, out.begin()); });
     finish(lease.stream().event(), Deadline::after_seconds(10));
     return out;
   }
   static std::vector<double> all(double value) { return std::vector<double>(n, value); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Timing, BufferOn,
-                         ::testing::Values(FakeTiming::eager, FakeTiming::deferred, FakeTiming::threaded),
-                         [](const auto& info) {
-                           return info.param == FakeTiming::eager      ? "eager"
-                                  : info.param == FakeTiming::deferred ? "deferred"
-                                                                       : "threaded";
-                         });
+INSTANTIATE_TEST_SUITE_P(, BufferOn,
+                         ::testing::Values(DeviceCase::eager, DeviceCase::deferred, DeviceCase::threaded,
+                                           DeviceCase::card),
+                         [](const auto& info) { return test::name_of(info.param); });
 
 TEST_P(BufferOn, zeros_that_nobody_has_written_are_filled_and_never_copied) {
   const Buffer b = buffer();
@@ -86,7 +92,7 @@ TEST_P(BufferOn, a_host_write_reaches_a_device_that_had_a_copy_and_then_writes) 
   fill(b, Device::host(), 2);
   {
     Lease lease = b.read_write({.device = gpu});
-    run_on(lease.stream(), [data = lease.data<double>()] { data[0] += 1; });
+    run_kernel<double>(lease, 0, n, [](double* data) { data[0] += 1; });
   }
   std::vector<double> expected = all(2);
   expected[0] = 3;
@@ -99,7 +105,7 @@ TEST_P(BufferOn, partial_values_of_the_widest_elements_are_merged) {
   Buffer b(ElementType::c256, {3, 5}, {.devices = &devices_});
   for (const Device device : {Device::host(), gpu, other_gpu}) {
     const Lease lease = b.accumulate(Combine::sum, {.device = device});
-    run_on(lease.stream(), [data = lease.data<Value>()] {
+    run_kernel<Value>(lease, 0, 15, [](Value* data) {
       for (int i = 0; i < 15; ++i) data[i] += Value(i, 1);
     });
   }
@@ -202,7 +208,7 @@ TEST_P(BufferOn, a_lease_reads_on_while_its_buffer_gets_a_copy_of_its_own) {
   Buffer next = buffer();
   fill(next, gpu, 4);
   std::vector<double> seen(n / 2);
-  run_on(kept.stream(), [data = kept.data<const double>(), &seen] { std::copy_n(data + 50, n / 2, seen.begin()); });
+  run_kernel<const double>(kept, 0, n, [&seen](const double* data) { std::copy_n(data + 50, n / 2, seen.begin()); });
   kept.close();
   fill(next, gpu, 5);
   values(b, gpu);
@@ -302,7 +308,7 @@ TEST_P(BufferOn, memories_accumulate_apart_and_one_read_merges_them) {
     Lease first = b.accumulate(Combine::sum, {.device = gpu}),
           second = b.accumulate(Combine::sum, {.device = other_gpu});
     for (auto* lease : {&first, &second})
-      run_on(lease->stream(), [data = lease->data<double>(), by = lease == &first ? 10.0 : 100.0] {
+      run_kernel<double>(*lease, 0, n, [by = lease == &first ? 10.0 : 100.0](double* data) {
         for (Index i = 0; i < n; ++i) data[i] += by;
       });
     EXPECT_THROW(b.accumulate(Combine::sum, {.device = gpu}), Error);
@@ -322,7 +328,7 @@ TEST_P(BufferOn, memories_that_hold_the_same_value_accumulate_apart) {
     Lease first = b.accumulate(Combine::sum, {.device = gpu}),
           second = b.accumulate(Combine::sum, {.device = other_gpu});
     for (auto* lease : {&first, &second})
-      run_on(lease->stream(), [data = lease->data<double>()] {
+      run_kernel<double>(*lease, 0, n, [](double* data) {
         for (Index i = 0; i < n; ++i) data[i] += 10;
       });
   }
@@ -346,7 +352,7 @@ TEST_P(BufferOn, minima_and_products_merge_too) {
     fill(b, Device::host(), 5);
     for (const auto& [device, value] : {std::pair{gpu, 2.0}, {other_gpu, 6.0}}) {
       Lease lease = b.accumulate(combine, {.device = device});
-      run_on(lease.stream(), [data = lease.data<double>(), value = value, combine = combine] {
+      run_kernel<double>(lease, 0, n, [value = value, combine = combine](double* data) {
         for (Index i = 0; i < n; ++i)
           data[i] = combine == Combine::minimum   ? std::min(data[i], value)
                     : combine == Combine::maximum ? std::max(data[i], value)
@@ -362,7 +368,7 @@ TEST_P(BufferOn, a_merge_that_finds_no_room_changes_nothing) {
   fill(b, gpu, 1);
   for (const Device device : {Device::host(), other_gpu}) {
     Lease lease = b.accumulate(Combine::sum, {.device = device});
-    run_on(lease.stream(), [data = lease.data<double>()] {
+    run_kernel<double>(lease, 0, n, [](double* data) {
       for (Index i = 0; i < n; ++i) data[i] += 10;
     });
   }
@@ -398,7 +404,7 @@ TEST_P(BufferOn, a_prediction_is_what_happens_and_changes_nothing) {
   Buffer b = buffer({.name = "u"});
   fill(b, Device::host(), 1);
   const auto before = b.explain(Intent::read, {.device = gpu});
-  EXPECT_NE(before.find("host -> fake:0"), std::string::npos) << before;
+  EXPECT_NE(before.find("host -> " + to_string(gpu)), std::string::npos) << before;
   const std::vector<CopyRecord> copies = b.predict(Intent::read, {.device = gpu});
   ASSERT_EQ(copies.size(), 1u);
   EXPECT_EQ(copies[0].bytes, whole_bytes);
@@ -492,7 +498,8 @@ TEST_P(BufferOn, foreign_memory_may_have_gaps_and_run_backward) {
   EXPECT_EQ(b.strides(), Indices({-8, 1}));
   {
     const Lease lease = b.read_write({.device = gpu, .region = Region(Box{{0, 1}, {2, 3}})});
-    run_on(lease.stream(), [data = lease.data<double>()] { data[1] += 100, data[-8 + 2] += 200; });
+    run_kernel<double>(lease, 1, 2, [](double* data) { data[1] += 100; });
+    run_kernel<double>(lease, -8 + 2, -8 + 3, [](double* data) { data[-8 + 2] += 200; });
   }
   EXPECT_EQ(ledger_.sums(Device::host(), gpu).bytes, 4 * 8);
   const Lease lease = b.read();
@@ -576,10 +583,12 @@ TEST_P(BufferOn, boxes_of_many_dimensions_move_alone) {
   EXPECT_EQ(b.state(gpu, box), CopyState::valid);
   EXPECT_EQ(b.state(gpu), CopyState::partly_valid);
   std::vector<Number> seen(120);
-  run_on(lease.stream(), [data = lease.data<const Number>(), &seen] {
-    for (int z = 1; z < 3; ++z)
-      for (int y = 2; y < 5; ++y) std::copy_n(data + (z * 6 + y) * 5, 5, &seen[std::size_t(z * 6 + y) * 5]);
-  });
+  for (int z = 1; z < 3; ++z)
+    for (int y = 2; y < 5; ++y) {
+      const int row = (z * 6 + y) * 5;
+      run_kernel<const Number>(lease, row, row + 5,
+                               [row, &seen](const Number* data) { std::copy_n(data + row, 5, seen.begin() + row); });
+    }
   finish(lease.stream().event(), Deadline::after_seconds(10));
   for (int z = 1; z < 3; ++z)
     for (int y = 2; y < 5; ++y)
@@ -730,7 +739,7 @@ TEST_P(BufferOn, an_eviction_moves_the_part_of_the_value_that_leaves) {
     double expected = 1;
     for (const Device device : one.adding) {
       Lease lease = b.accumulate(Combine::sum, {.device = device});
-      run_on(lease.stream(), [data = lease.data<double>()] {
+      run_kernel<double>(lease, 0, n, [](double* data) {
         for (Index i = 0; i < n; ++i) data[i] += 2;
       });
       expected += 2;
@@ -813,10 +822,11 @@ TEST_P(BufferOn, a_lease_that_an_exception_destroys_is_abandoned) {
   // One that was opened on the way out is whole.
   struct Rewrites {
     Buffer& b;
-    ~Rewrites() { fill(b, gpu, 4); }
+    Device device;
+    ~Rewrites() { fill(b, device, 4); }
   };
   const auto leave = [&] {
-    const Rewrites rewrites{b};
+    const Rewrites rewrites{b, gpu};
     const Lease reading = b.read({.device = other_gpu, .region = Region()});
     throw std::runtime_error("late");
   };

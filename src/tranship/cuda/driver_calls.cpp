@@ -22,7 +22,7 @@ std::vector<DriverDouble>& doubles() {
 /// Why a library cannot be the driver; empty on success. It stays loaded.
 std::string load(DriverCalls& calls, const char* library) {
   void* const loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!loaded) return fmt::format("there is no CUDA driver: {}", printable(dlerror()));
+  if (!loaded) return fmt::format("there is no CUDA driver: {}", dlerror());
   std::string_view missing;
 #define TRANSHIP_DRIVER_CALL(name)                                                            \
   calls.name = reinterpret_cast<decltype(calls.name)>(dlsym(loaded, TRANSHIP_NAME_OF(name))); \

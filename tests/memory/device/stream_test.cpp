@@ -15,6 +15,8 @@
 #include <tranship/memory/device/fake_devices.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
+#include "memory/device_kinds.hpp"
+
 namespace tranship {
 namespace {
 
@@ -33,6 +35,10 @@ struct Case {
   const char* name;
   Device device;
   FakeDevices fake;
+  bool is_card() const { return device.kind() == DeviceKind::cuda; }
+  DevicesOptions options() const {
+    return is_card() ? test::options_of(test::DeviceCase::card) : DevicesOptions{.kinds = {fake}};
+  }
 };
 void PrintTo(const Case& made, std::ostream* out) {
   *out << made.name;
@@ -40,9 +46,15 @@ void PrintTo(const Case& made, std::ostream* out) {
 
 class StreamContract : public testing::TestWithParam<Case> {
  protected:
+  void SetUp() override {
+    if (!GetParam().is_card()) return;
+    if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
+  }
   std::unique_ptr<Stream> make() { return devices.make_stream(GetParam().device); }
-  bool is_eager() const { return GetParam().device.is_host() || GetParam().fake.timing == FakeTiming::eager; }
-  Devices devices{{.kinds = {GetParam().fake}}};
+  bool is_eager() const {
+    return !GetParam().is_card() && (GetParam().device.is_host() || GetParam().fake.timing == FakeTiming::eager);
+  }
+  Devices devices{GetParam().options()};
 };
 
 const Case cases[] = {
@@ -51,6 +63,7 @@ const Case cases[] = {
     {"deferred", Device::fake(0), {.count = 2, .timing = FakeTiming::deferred}},
     {"threaded", Device::fake(0), {.count = 2, .timing = FakeTiming::threaded}},
     {"slow", Device::fake(0), {.count = 2, .timing = FakeTiming::threaded, .delay_ns = 20'000}},
+    {"card", Device::cuda(0), {}},
 };
 INSTANTIATE_TEST_SUITE_P(, StreamContract, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -170,7 +183,7 @@ TEST_P(StreamContract, a_deadline_that_passes_first_throws_both_numbers) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::timeout);
     EXPECT_NE(error.message().find("1 of 3 pieces"), std::string::npos) << error.what();
-    EXPECT_NE(error.message().find("fake:0"), std::string::npos) << error.what();
+    EXPECT_NE(error.message().find(to_string(GetParam().device)), std::string::npos) << error.what();
   }
   gate.count_down();
   finish(event, soon());
@@ -374,13 +387,13 @@ TEST_P(StreamContract, events_outlive_their_stream) {
 /// Random work on random streams. Each piece knows which pieces must have run before it.
 std::string fault_of_random_work(const Case& made, std::uint64_t seed) {
   Random random(seed);
-  FakeDevices fake = made.fake;
-  fake.seed = seed;
-  fake.delay_ns = random.one_in(8) ? fake.delay_ns : 0;
+  Case seeded = made;
+  seeded.fake.seed = seed;
+  seeded.fake.delay_ns = random.one_in(8) ? made.fake.delay_ns : 0;
   constexpr int stream_count = 4, piece_count = 60;
   std::atomic<bool> has_run[piece_count] = {};
   std::atomic<int> early = -1;
-  Devices devices({.kinds = {fake}});
+  Devices devices(seeded.options());
   std::vector<std::unique_ptr<Stream>> streams;
   std::vector<std::vector<int>> before(stream_count);  // pieces that the next one of each stream comes after
   struct Point {
@@ -394,7 +407,8 @@ std::string fault_of_random_work(const Case& made, std::uint64_t seed) {
       if (!has_run[piece]) fault = fmt::format("piece {} has not run at a point after it", piece);
   };
   for (int s = 0; s < stream_count; ++s)
-    streams.push_back(devices.make_stream(made.device.is_host() || s % 2 ? made.device : Device::fake(1)));
+    streams.push_back(
+        devices.make_stream(made.device.is_host() || s % 2 ? made.device : Device::of(made.device.kind(), 1)));
   for (int piece = 0; piece < piece_count; ++piece) {
     const std::size_t s = std::size_t(random.below(stream_count));
     run_on(*streams[s], [&, piece, needs = before[s]] {

@@ -1,0 +1,72 @@
+// The kinds of devices that suites of devices and buffers run on, and kernels of tests on them. Cards are among them
+// where this machine has one, or TRANSHIP_CUDA names a double; elsewhere such tests are skipped with the reason.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <tranship/cuda/cuda_devices.hpp>
+#include <tranship/memory/buffer.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/fake_devices.hpp>
+
+namespace tranship::test {
+
+/// Why there are no cards here; empty where there are.
+inline std::string why_no_card() {
+  for (const DeviceFamily& family : device_families())
+    if (family.kind == CudaDevices::kind) {
+      const DeviceFamilyState state = family.state();
+      return state.count > 0 ? std::string() : state.note;
+    }
+  return "this build has no devices of kind cuda";
+}
+
+/// Two devices that work at once, late, in threads, or on the first card. Kernels of tests are host functions, and
+/// on a card they touch a copy in the host's memory (run_kernel).
+enum class DeviceCase { eager, deferred, threaded, card };
+inline void PrintTo(DeviceCase one, std::ostream* out) {
+  static const char* const names[] = {"eager", "deferred", "threaded", "card"};
+  *out << names[int(one)];
+}
+inline std::string name_of(DeviceCase one) {
+  static const char* const names[] = {"eager", "deferred", "threaded", "card"};
+  return names[int(one)];
+}
+inline Device device_of(DeviceCase one, int ordinal) {
+  return one == DeviceCase::card ? Device::cuda(ordinal) : Device::fake(ordinal);
+}
+/// None where a test of cards is about to be skipped.
+inline DevicesOptions options_of(DeviceCase one, const FakeDevices& like = {.count = 2}) {
+  if (one == DeviceCase::card) {
+    if (!why_no_card().empty()) return {};
+    return {.kinds = {CudaDevices{.cards = std::vector<int>(std::size_t(like.count), 0)}}};
+  }
+  FakeDevices fake = like;
+  fake.timing = one == DeviceCase::eager      ? FakeTiming::eager
+                : one == DeviceCase::deferred ? FakeTiming::deferred
+                                              : FakeTiming::threaded;
+  return {.kinds = {fake}};
+}
+
+/// Gives a lease's stream f(data) as a kernel. It may touch the elements from `lower` to `upper` of the copy's memory,
+/// counted from the first of the buffer. Where host functions cannot, they are copied to the host and back.
+template <class T, class F>
+void run_kernel(const Lease& lease, Index lower, Index upper, F f) {
+  T* const data = lease.data<T>();
+  Stream& stream = lease.stream();
+  if (lease.device().kind() != DeviceKind::cuda) return run_on(stream, [data, f] { f(data); });
+  using Value = std::remove_const_t<T>;
+  const std::shared_ptr<Value[]> mirror(new Value[std::size_t(upper - lower)]);
+  constexpr int width = sizeof(Value) > 16 ? 16 : int(sizeof(Value));
+  const CopyBlock row = row_of((upper - lower) * Index(sizeof(Value)) / width, width);
+  if (upper > lower) stream.copy(row, width, data + lower, mirror.get());
+  run_on(stream, [mirror, lower, f] { f(mirror.get() - lower); });
+  if constexpr (!std::is_const_v<T>)
+    if (upper > lower) stream.copy(row, width, mirror.get(), data + lower);
+  run_on(stream, [mirror] {});  // It stays until then.
+}
+
+}  // namespace tranship::test
