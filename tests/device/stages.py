@@ -203,7 +203,14 @@ STAGES = (
         script("packing/cupy_slices.py", "The same case by slices of CuPy.", 45, called="CuPy", modules=("cupy",)),
         packing("figures", "Shares of what a device copy reaches.", 60),
     )),
-    Stage(5, "Checkers and Numba", "Small cases under compute-sanitizer, and kernels of Numba that call a library of our headers.", (
+    Stage(5, "Buffers", "Streams, buffers and their copies on the card, by the back-end of the library.", (
+        script("buffers/run_tests.py", "The contract of streams, the suites of buffers and the model of coherence, on cards.", 120,
+               "--filter", "*card*:*Card*", called="buffers", programs=(("test_memory", "library"),)),
+        script("buffers/run_tests.py", "What the back-end promises beyond that.", 90,
+               "--filter", "*", called="back-end", programs=(("test_cuda", "library"),)),
+        runs("mover", "Copies, fills and combinations of streams, against the card's own copy.", 60, of="library"),
+    )),
+    Stage(6, "Checkers and Numba", "Small cases under compute-sanitizer, and kernels of Numba that call a library of our headers.", (
         script("python/numba_seed.py", "Two ranks of one process on one card.", 60, "--sources", SOURCES, called="Numba", modules=("numba", "cuda.core"),
                programs=(("device_library_sm{architecture}.ltoir", "alone"),)),
         runs("nvrtc_headers", "Each header of kernels under NVRTC.", 60, SOURCES, FOLDER / "python/library.cu", FOLDER / "python/uses.cu"),

@@ -1,0 +1,344 @@
+// What the back-end for cards promises beyond the contracts of streams and buffers: every shape, type and kind of
+// memory against the host's loops, order, and named errors. Without a card the tests are skipped.
+#include <cstring>
+#include <latch>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <support/random_layouts.hpp>
+
+#include <tranship/kernels/copy_block.hpp>
+#include <tranship/memory/buffer.hpp>
+#include <tranship/memory/combination.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/host_device.hpp>
+#include <tranship/memory/pool/pool.hpp>
+
+#include "memory/device_kinds.hpp"
+
+namespace tranship {
+namespace {
+
+using test::Random;
+
+constexpr Device card = Device::cuda(0);
+
+Deadline soon() {
+  return Deadline::after_seconds(30);
+}
+
+class Cards : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
+    devices.emplace(DevicesOptions{.kinds = {CudaDevices{.cards = {0}}}});
+    stream = devices->make_stream(card);
+  }
+  Driver& driver() { return devices->driver(devices->memory_of(card)); }
+  std::optional<Devices> devices;
+  std::unique_ptr<Stream> stream;
+};
+
+enum class Where { card, pinned, pageable };
+
+/// Bytes in one of the kinds of memory.
+class Bytes {
+ public:
+  Bytes(Driver& driver, Where where, std::size_t size) : driver_(driver), where_(where), size_(size) {
+    data_ = static_cast<std::byte*>(where == Where::card     ? driver.allocate(size)
+                                    : where == Where::pinned ? driver.allocate_pinned(size)
+                                                             : allocate_on_host(size));
+  }
+  ~Bytes() {
+    if (where_ == Where::card) driver_.deallocate(data_, size_);
+    if (where_ == Where::pinned) driver_.deallocate_pinned(data_, size_);
+    if (where_ == Where::pageable) free_on_host(data_);
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  Driver& driver_;
+  Where where_;
+  std::size_t size_;
+  std::byte* data_;
+};
+
+std::vector<std::byte> random_bytes(Random& random, std::size_t size) {
+  std::vector<std::byte> out(size);
+  for (auto& byte : out) byte = std::byte(random.bits());
+  return out;
+}
+
+struct RandomBlock {
+  CopyBlock block;
+  long long source_offset = 0, target_offset = 0;  // of the first elements
+  long long source_bytes = 0, target_bytes = 0;    // that it reaches over
+};
+
+/// Strides are whole elements, or any number of bytes. The dimensions come in different orders on both sides.
+RandomBlock random_block(Random& random, int width, bool is_aligned, long long elements_max) {
+  RandomBlock made;
+  CopyBlock& block = made.block;
+  block.dims = int(random.below(4));
+  long long left = elements_max;
+  for (int d = 0; d < block.dims; ++d) {
+    block.extents[d] = 1 + (long long)(random.below(std::uint64_t(std::min(left, 1LL + (long long)random.below(90)))));
+    left = std::max(1LL, left / block.extents[d]);
+  }
+  const auto place = [&](long long* strides, long long& offset, long long& bytes) {
+    std::vector<int> order;
+    for (int d = 0; d < block.dims; ++d) order.insert(order.begin() + (long long)random.below(order.size() + 1), d);
+    long long reach = width;
+    offset = 0;
+    for (const int d : order) {
+      long long gap = random.one_in(2) ? 0 : (long long)random.below(3) * width;
+      if (!is_aligned && random.one_in(3)) gap += (long long)random.below(7);
+      strides[d] = reach + gap;
+      reach += (block.extents[d] - 1) * strides[d];
+      if (random.one_in(4)) {
+        offset += (block.extents[d] - 1) * strides[d];
+        strides[d] = -strides[d];
+      }
+    }
+    bytes = reach;
+    if (!is_aligned) offset += (long long)random.below(16), bytes += 16;
+  };
+  place(block.source_strides, made.source_offset, made.source_bytes);
+  place(block.target_strides, made.target_offset, made.target_bytes);
+  return made;
+}
+
+TEST_F(Cards, copies_of_every_shape_between_all_kinds_of_memory_are_those_of_the_host) {
+  const std::string fault = test::first_fault(0.15, [&](std::uint64_t seed) -> std::string {
+    Random random(seed);
+    const int count = random.one_in(4) ? 40 : 1 + int(random.below(6));
+    const Where from = Where(random.below(3)), to = Where(random.below(3));
+    std::vector<StreamCopy> copies, expected_copies;
+    std::vector<RandomBlock> blocks;
+    std::vector<int> widths;
+    long long source_bytes = 0, target_bytes = 0;
+    for (int i = 0; i < count; ++i) {
+      widths.push_back(1 << random.below(5));
+      blocks.push_back(random_block(random, widths.back(), random.one_in(2), random.one_in(5) ? 20'000 : 500));
+      source_bytes += blocks.back().source_bytes + 15;
+      target_bytes += blocks.back().target_bytes + 15;
+    }
+    const Bytes source(driver(), from, std::size_t(source_bytes)), target(driver(), to, std::size_t(target_bytes));
+    const std::vector<std::byte> given = random_bytes(random, std::size_t(source_bytes));
+    std::vector<std::byte> wanted = random_bytes(random, std::size_t(target_bytes));
+    stream->copy(row_of(source_bytes, 1), 1, given.data(), source.data());
+    stream->copy(row_of(target_bytes, 1), 1, wanted.data(), target.data());
+    long long source_at = 0, target_at = 0;
+    for (int i = 0; i < count; ++i) {
+      const RandomBlock& one = blocks[std::size_t(i)];
+      copies.push_back({one.block, widths[std::size_t(i)], source.data() + source_at + one.source_offset,
+                        target.data() + target_at + one.target_offset});
+      finish(stream->event(), soon());  // the host's copy is taken
+      copy_on_host(one.block, widths[std::size_t(i)], given.data() + source_at + one.source_offset,
+                   wanted.data() + target_at + one.target_offset);
+      source_at += (one.source_bytes + 15) / 16 * 16;
+      target_at += (one.target_bytes + 15) / 16 * 16;
+      source_at = std::min(source_at, source_bytes);
+      target_at = std::min(target_at, target_bytes);
+    }
+    stream->copy_list(copies);
+    std::vector<std::byte> got(std::size_t(target_bytes), std::byte(0xee));
+    stream->copy(row_of(target_bytes, 1), 1, target.data(), got.data());
+    finish(stream->event(), soon());
+    const auto wrong = std::mismatch(got.begin(), got.end(), wanted.begin()).first;
+    return wrong == got.end()
+               ? std::string()
+               : "byte " + std::to_string(wrong - got.begin()) + " of a list of " + std::to_string(count) +
+                     " from kind " + std::to_string(int(from)) + " to kind " + std::to_string(int(to));
+  });
+  EXPECT_EQ(fault, "");
+}
+
+TEST_F(Cards, fills_of_every_width_are_those_of_the_host) {
+  const std::string fault = test::first_fault(0.1, [&](std::uint64_t seed) -> std::string {
+    Random random(seed);
+    const int width = 1 << random.below(5);
+    const RandomBlock made = random_block(random, width, random.one_in(2), random.one_in(5) ? 20'000 : 500);
+    const auto bytes = std::size_t(made.target_bytes);
+    const Bytes target(driver(), Where(random.below(3)), bytes);
+    std::vector<std::byte> wanted = random_bytes(random, bytes), element = random_bytes(random, 16);
+    stream->copy(row_of(made.target_bytes, 1), 1, wanted.data(), target.data());
+    finish(stream->event(), soon());
+    const void* const value = random.one_in(4) ? nullptr : element.data();
+    stream->fill(made.block, width, value, target.data() + made.target_offset);
+    fill_on_host(made.block, width, value, wanted.data() + made.target_offset);
+    std::vector<std::byte> got(bytes);
+    stream->copy(row_of(made.target_bytes, 1), 1, target.data(), got.data());
+    finish(stream->event(), soon());
+    return got == wanted ? "" : "other bytes than the host's, width " + std::to_string(width);
+  });
+  EXPECT_EQ(fault, "");
+}
+
+TEST_F(Cards, combinations_of_every_type_are_those_of_the_host_to_the_bit) {
+  constexpr ElementType types[] = {
+      ElementType::bool8, ElementType::i8,   ElementType::u8,  ElementType::i16,  ElementType::u16, ElementType::f16,
+      ElementType::bf16,  ElementType::i32,  ElementType::u32, ElementType::f32,  ElementType::i64, ElementType::u64,
+      ElementType::f64,   ElementType::f128, ElementType::c64, ElementType::c128, ElementType::c256};
+  for (const ElementType type : types)
+    for (const Combine how : {Combine::sum, Combine::product, Combine::minimum, Combine::maximum}) {
+      if (!detail::can_combine(how, type)) continue;
+      const std::string fault = test::first_fault(0.02, [&](std::uint64_t seed) -> std::string {
+        Random random(seed);
+        const int size = size_bytes(type);
+        const RandomBlock made = random_block(random, size, random.below(4) != 0, random.one_in(4) ? 20'000 : 300);
+        const Where from = random.one_in(4) ? Where::pageable : Where::card;
+        const Bytes source(driver(), from, std::size_t(made.source_bytes)),
+            target(driver(), random.one_in(8) ? Where::pinned : Where::card, std::size_t(made.target_bytes));
+        std::vector<std::byte> given = random_bytes(random, std::size_t(made.source_bytes)),
+                               wanted = random_bytes(random, std::size_t(made.target_bytes));
+        // The x87 format has bits that are no number.
+        if (part_of(type) == ElementType::f128)
+          for (std::vector<std::byte>* bytes : {&given, &wanted}) std::fill(bytes->begin(), bytes->end(), std::byte(0));
+        stream->copy(row_of(made.source_bytes, 1), 1, given.data(), source.data());
+        stream->copy(row_of(made.target_bytes, 1), 1, wanted.data(), target.data());
+        finish(stream->event(), soon());
+        stream->combine(made.block, how, type, source.data() + made.source_offset, target.data() + made.target_offset);
+        detail::combine_block(how, type, made.block, given.data() + made.source_offset,
+                              wanted.data() + made.target_offset);
+        std::vector<std::byte> got(std::size_t(made.target_bytes));
+        stream->copy(row_of(made.target_bytes, 1), 1, target.data(), got.data());
+        finish(stream->event(), soon());
+        return got == wanted ? "" : "other bytes than the host's";
+      });
+      EXPECT_EQ(fault, "") << name_of(type) << " " << name_of(how);
+    }
+}
+
+TEST_F(Cards, large_transposes_and_long_lists_are_right) {
+  for (const int width : {1, 2, 4, 8, 16}) {
+    const long long rows = 517, columns = 389, bytes = rows * columns * width;
+    const Bytes source(driver(), Where::card, std::size_t(bytes)), target(driver(), Where::card, std::size_t(bytes));
+    Random random{std::uint64_t(width)};
+    const std::vector<std::byte> given = random_bytes(random, std::size_t(bytes));
+    const CopyBlock block{.dims = 2,
+                          .extents = {rows, columns},
+                          .source_strides = {columns * width, width},
+                          .target_strides = {width, rows * width}};
+    std::vector<std::byte> wanted(given.size()), got(given.size());
+    copy_on_host(block, width, given.data(), wanted.data());
+    stream->copy(row_of(bytes, 1), 1, given.data(), source.data());
+    stream->copy(block, width, source.data(), target.data());
+    stream->copy(row_of(bytes, 1), 1, target.data(), got.data());
+    finish(stream->event(), soon());
+    EXPECT_TRUE(got == wanted) << width;
+  }
+}
+
+TEST_F(Cards, pageable_memory_is_read_and_written_when_its_turn_comes_and_nobody_waits) {
+  const long long bytes = 40ll << 20;  // more than is staged at a time
+  std::vector<std::byte> mine(std::size_t(bytes), std::byte(1)), back(std::size_t(bytes), std::byte(2));
+  const Bytes there(driver(), Where::card, std::size_t(bytes));
+  std::latch gate(1);
+  auto other = devices->make_stream(card);
+  // Another stream's host function holds none of these up.
+  run_on(*stream, [&] { gate.wait(); });
+  stream->copy(row_of(bytes, 1), 1, mine.data(), there.data());
+  stream->copy(row_of(bytes, 1), 1, there.data(), back.data());
+  const Event over = stream->event();
+  EXPECT_FALSE(is_over(over));
+  std::fill(mine.begin(), mine.end(), std::byte(3));
+  EXPECT_EQ(back[7], std::byte(2));
+  gate.count_down();
+  finish(over, soon());
+  EXPECT_TRUE(back == mine);
+}
+
+TEST_F(Cards, what_the_native_handle_was_given_counts_from_the_next_point_on) {
+  const Event before = stream->event();
+  EXPECT_TRUE(is_over(before));
+  ASSERT_NE(stream->native_handle(), nullptr);
+  const Event after = stream->event();
+  EXPECT_GT(after.number, before.number);
+  finish(after, soon());
+}
+
+TEST_F(Cards, streams_of_one_card_wait_for_each_other_without_the_host) {
+  auto other = devices->make_stream(card);
+  std::latch gate(1);
+  int value = 0;
+  run_on(*stream, [&] { gate.wait(), value = 1; });
+  other->wait(stream->event());
+  run_on(*other, [&] { value += 10; });
+  EXPECT_FALSE(is_over(other->event()));
+  gate.count_down();
+  finish(other->event(), soon());
+  EXPECT_EQ(value, 11);
+}
+
+TEST_F(Cards, registered_memory_is_counted_and_given_back) {
+  std::vector<std::byte> mine(1 << 20);
+  {
+    const auto registration = driver().register_foreign(mine.data(), mine.size());
+    ASSERT_NE(registration, nullptr);
+    EXPECT_EQ(driver().counts().registered_bytes, 1 << 20);
+    EXPECT_EQ(driver().register_foreign(mine.data(), mine.size()), nullptr) << "it is registered already";
+  }
+  EXPECT_EQ(driver().counts().registered_bytes, 0);
+}
+
+TEST_F(Cards, a_full_card_loses_clean_copies_first_and_then_says_so) {
+  const std::int64_t whole = 1 << 20;
+  Devices small({.kinds = {CudaDevices{.cards = {0}, .capacity_bytes = 5 * whole / 2}}});
+  const auto make = [&] { return Buffer(ElementType::u8, {whole}, {.checks = Checks::none, .devices = &small}); };
+  Buffer a = make(), b = make(), c = make();
+  for (Buffer* one : {&a, &b, &c}) {
+    { const Lease lease = one->write(); }
+    const Lease lease = one->read({.device = card});
+  }
+  EXPECT_EQ(a.state(card), CopyState::unallocated) << "the one that was used longest ago";
+  const Lease lease_b = b.read({.device = card}), lease_c = c.read({.device = card});
+  const auto refused = attempt([&] { const Lease lease = a.read({.device = card}); });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::no_memory);
+  EXPECT_NE(refused.error().message().find("cuda:0"), std::string::npos) << refused.error().message();
+}
+
+TEST_F(Cards, cards_that_are_not_there_are_refused) {
+  for (const int number : {-1, 999}) {
+    const auto refused = attempt([&] { const Devices none({.kinds = {CudaDevices{.cards = {number}}}}); });
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code(), ErrorCode::invalid_use);
+    EXPECT_NE(refused.error().message().find(std::to_string(number)), std::string::npos);
+  }
+}
+
+TEST(CardLoss, an_error_that_stays_is_a_lost_device_and_ends_all_waits) {
+  if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto lose = [] {
+    Devices devices({.kinds = {CudaDevices{.cards = {0}}}});
+    Driver& driver = devices.driver(devices.memory_of(card));
+    auto stream = devices.make_stream(card), other = devices.make_stream(card);
+    auto* const memory = static_cast<std::byte*>(driver.allocate(4096));
+    // A terabyte beyond, there is nothing.
+    const CopyBlock beyond{.dims = 1, .extents = {2}, .source_strides = {64}, .target_strides = {(long long)1 << 30}};
+    CopyBlock block = beyond;
+    block.dims = 3;
+    block.extents[1] = block.extents[2] = 33;
+    block.source_strides[1] = 8, block.target_strides[1] = (long long)1 << 32;
+    block.source_strides[2] = 16, block.target_strides[2] = (long long)1 << 38;
+    stream->copy(block, 8, memory, memory);
+    const auto failed = attempt([&] { finish(stream->event(), soon()); });
+    if (failed.ok() || failed.error().code() != ErrorCode::device_lost) return 1;
+    if (driver.loss().empty() || devices.losses() != 1) return 2;
+    if (!lost_with(stream->event())) return 3;
+    const auto next = attempt([&] { other->copy(row_of(16, 1), 1, memory, memory + 64); });
+    if (next.ok() || next.error().code() != ErrorCode::device_lost) return 4;
+    const auto full = attempt([&] { devices.pool(devices.memory_of(card)).allocate(1 << 20); });
+    if (full.ok() || full.error().code() != ErrorCode::device_lost) return 5;
+    std::fprintf(stderr, "%s\n", driver.loss().c_str());
+    return 0;
+  };
+  EXPECT_EXIT(std::_Exit(lose()), testing::ExitedWithCode(0), "cuda:0 was lost");
+}
+
+}  // namespace
+}  // namespace tranship

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""usage: run_tests.py [--filter FILTER] PROGRAM
+
+Runs tests of a program of GoogleTest, as far as they match, and reports each of its suites as a check. Tests that were
+skipped are an answer, with the reason.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python"))
+import findings  # noqa: E402
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--filter", default="*")
+parser.add_argument("program")
+arguments = parser.parse_args()
+
+with tempfile.TemporaryDirectory() as folder:
+    out = pathlib.Path(folder) / "tests.json"
+    run = subprocess.run([arguments.program, f"--gtest_filter={arguments.filter}", f"--gtest_output=json:{out}"],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=dict(os.environ))
+    print(run.stdout[-6000:])
+    if not out.exists():
+        findings.say(fault=f"{pathlib.Path(arguments.program).name} ended with status {run.returncode} before its tests had")
+        sys.exit(3)
+    for suite in json.loads(out.read_text())["testsuites"]:
+        tests = suite["testsuite"]
+        skipped = [test for test in tests if test["result"] == "SKIPPED"]
+        failed = [test for test in tests if test.get("failures")]
+        if skipped:
+            reasons = collections.Counter(test["skipped"][0]["message"].splitlines()[-1] for test in skipped)
+            findings.answer(f"{suite['name']}: skipped", len(skipped), reasons.most_common(1)[0][0])
+        first = f"{failed[0]['name']}: {failed[0]['failures'][0]['failure'][:400]}" if failed else suite["time"]
+        if len(tests) > len(skipped):
+            findings.check(suite["name"], len(tests) - len(skipped), len(failed), first)
+    if run.returncode and not any(test.get("failures") for suite in json.loads(out.read_text())["testsuites"]
+                                  for test in suite["testsuite"]):
+        findings.say(fault=f"status {run.returncode}")
