@@ -1,5 +1,6 @@
 #include "tranship/cuda/card.hpp"
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/device.hpp>
 #include <tranship/base/fail.hpp>
@@ -150,7 +151,8 @@ void* Card::allocate(std::size_t size_bytes) {
     if (state != CUDA_ERROR_NOT_READY || deadline.passed()) {
       calls_.cuMemFreeAsync(memory, made.allocations);
       if (state != CUDA_ERROR_NOT_READY) check(state, "cuStreamQuery");
-      throw_error(ErrorCode::timeout, "cuda:{} has not allocated {} bytes within 30 s", number_, size_bytes);
+      throw_error(ErrorCode::timeout, "cuda:{} has not allocated {} within 30 s", number_,
+                  amount(Index(size_bytes), "byte"));
     }
   }
 }

@@ -146,7 +146,7 @@ const bool is_registered = [] {
 }  // namespace
 }  // namespace tranship::cuda
 
-/// Whoever links tranship::cuda asks for this name, and gets the registration with it.
+/// Programs that link tranship::cuda ask the linker for this name, and get the registration with it.
 extern "C" const bool* tranship_cuda_devices() {
   return &tranship::cuda::is_registered;
 }

@@ -180,7 +180,7 @@ void* CudaStream::native_handle() noexcept {
   }
 }
 
-/// Whether somebody who has its native handle is capturing it.
+/// Whether code that has its native handle is capturing it.
 bool CudaStream::is_captured() {
   if (!is_shared_.load(std::memory_order_acquire)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -268,7 +268,7 @@ bool CudaStream::is_over(std::uint64_t number) {
     if (!is_in_host_function) current.emplace(unit_.card);
     retire();
     if (number <= done_.load(std::memory_order_acquire)) return true;
-    // Nobody has asked for this very point before: all that was given since counts, too.
+    // No caller has asked for this very point before: all that was given since counts, too.
     const bool is_recorded = !records_.empty() && records_.back().number >= number;
     if (!is_recorded && !is_in_host_function && !unit_.card.is_lost()) {
       record(given_.load(std::memory_order_acquire));
@@ -637,7 +637,7 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
   CopyBlock numbers = block;
   if (is_complex(type)) {
     if (numbers.dims == block_dims_max)
-      throw_error(ErrorCode::invalid_use, "a combination of complex numbers in {} dimensions", numbers.dims);
+      throw_error(ErrorCode::invalid_use, "a combination of complex numbers in {}", amount(numbers.dims, "dimension"));
     numbers.extents[numbers.dims] = 2;
     numbers.source_strides[numbers.dims] = numbers.target_strides[numbers.dims] = width;
     ++numbers.dims;

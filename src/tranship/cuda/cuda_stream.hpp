@@ -1,4 +1,4 @@
-// Private: CudaStream, one stream of a card. Points are numbers: a CUevent is recorded when somebody asks for a point,
+// Private: CudaStream, one stream of a card. Points are numbers: a CUevent is recorded when a caller asks for a point,
 // and whether a point is over is asked of the events that follow it.
 //
 // Contiguous copies are the copy engine's, all others of a list one launch. A card cannot touch pageable memory: such
@@ -28,7 +28,7 @@ struct Unit {
   Unit(Card& of, int number, const DeviceSetOptions& options);
   ~Unit();
   Device device() const noexcept { return Device::cuda(ordinal); }
-  /// Whether the card is lost. Counts it, before anybody is told.
+  /// Whether the card is lost. Counts it, before any caller is told.
   bool is_lost() noexcept;
   [[noreturn]] void fail() const;
   std::string loss() const;

@@ -1,5 +1,5 @@
-// Private: DriverCalls, the table of the driver's calls. It is filled from the driver's library at run time, so that one
-// binary serves machines with and without a card, or by a double of the driver in this process.
+// Private: DriverCalls, the table of the driver's calls. It is filled from the driver's library at run time, so that
+// one binary serves machines with and without a card, or by a double of the driver in this process.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace tranship::cuda {
 
-/// Function pointers under the names of the calls, each of the type that cuda.h gives it. Plain: anybody may fill one.
+/// Function pointers under the names of the calls, each of the type that cuda.h gives it. Plain: other code than
+/// driver_calls.cpp may fill one.
 struct DriverCalls {
 #define TRANSHIP_DRIVER_CALL(name) decltype(&::name) name = nullptr;
 #include <tranship/cuda/driver_calls.def>

@@ -1,6 +1,6 @@
-// Private: the kernels of the back-end: their names and their arguments, for the host that launches them and for
-// whoever runs them without a card. Each has one argument, a plain struct, and needs blocks of packing::pack_lanes
-// lanes.
+// Private: the kernels of the back-end: their names, arguments and bodies, for the host that launches them, for nvcc,
+// and for a double of the driver that runs them without a card. Each has one argument, a plain struct, and needs blocks
+// of packing::pack_lanes lanes.
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>

@@ -1,4 +1,4 @@
-// Detail: The kernel that moves a list of pieces. It is a template on its lane (lanes/lane.hpp), on how memory is
+// Private: The kernel that moves a list of pieces. It is a template on its lane (lanes/lane.hpp), on how memory is
 // accessed, and on what happens to a vector on its way; the caller provides shared memory as a room. Blocks take groups
 // of units in either order (piece.hpp); a warp finds the piece of its unit by one load. Nothing is atomic. Within a
 // unit or a tile all loads come before all stores. The kernel needs blocks of pack_lanes lanes, and where pieces are

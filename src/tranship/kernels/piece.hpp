@@ -1,4 +1,4 @@
-// Detail: Piece, three nested loops that one kernel moves; one launch walks a list of pieces. A piece has no address,
+// Private: Piece, three nested loops that one kernel moves; one launch walks a list of pieces. A piece has no address,
 // only the numbers of two bases and offsets from them, so that a list that is uploaded once serves any buffers. All
 // offsets within a piece fit in 31 bits on either side, so indexing needs no 64-bit multiplication.
 // host/piece_list.hpp makes pieces from moves, move_pieces.hpp moves them.

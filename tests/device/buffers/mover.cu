@@ -43,11 +43,7 @@ class Bench {
 
   template <class F>
   Samples queued_us(const F& enqueue) {
-    return sampled(
-        [&] {
-          spin<<<1, 1, 0, native_>>>(300'000);
-        },
-        enqueue);
+    return sampled([&] { spin<<<1, 1, 0, native_>>>(300'000); }, enqueue);
   }
   template <class F>
   Samples alone_us(const F& enqueue) {
@@ -149,11 +145,13 @@ class Mover {
                    wanted.data() + (static_cast<std::byte*>(one.target) - target_.data()));
     check(name, 1, std::memcmp(got.data(), wanted.data(), got.size()) != 0);
   }
-  void measure(const std::string& name, const std::vector<StreamCopy>& copies, long long payload, long long reach_bytes) {
+  void measure(const std::string& name, const std::vector<StreamCopy>& copies, long long payload,
+               long long reach_bytes) {
     look(name, copies, reach_bytes);
     const Samples us = bench_.queued_us([&] { bench_.stream().copy_list(copies); });
     figure(name, us.mapped([&](double t) { return 2e-3 * double(payload) / t; }), "GB/s", "read and written");
-    figure(name + ", of the device copy", us.mapped([&](double t) { return 2e-3 * double(payload) / t / reference_; }), "");
+    figure(name + ", of the device copy", us.mapped([&](double t) { return 2e-3 * double(payload) / t / reference_; }),
+           "");
   }
 
   void reference() {
@@ -165,10 +163,8 @@ class Mover {
   }
   void rows(long long row, long long pitch) {
     const long long count = bytes_ / pitch, width = row % 16 == 0 ? 16 : 8;
-    CopyBlock pack{.dims = 2,
-                   .extents = {count, row / width},
-                   .source_strides = {pitch, width},
-                   .target_strides = {row, width}};
+    CopyBlock pack{
+        .dims = 2, .extents = {count, row / width}, .source_strides = {pitch, width}, .target_strides = {row, width}};
     const std::string name = "rows of " + std::to_string(row) + " bytes at pitch " + std::to_string(pitch);
     measure("mover: pack " + name, {{pack, int(width), source_.data(), target_.data()}}, count * row, count * row);
     CopyBlock unpack = pack;
@@ -191,11 +187,9 @@ class Mover {
       const long long each = std::min(bytes_ / count / 512, 4096ll) * 256, rows = each / 256;
       std::vector<StreamCopy> copies;
       for (int i = 0; i < count; ++i)
-        copies.push_back({CopyBlock{.dims = 2,
-                                    .extents = {rows, 32},
-                                    .source_strides = {512, 8},
-                                    .target_strides = {256, 8}},
-                          8, source_.data() + 2 * each * i, target_.data() + each * i});
+        copies.push_back(
+            {CopyBlock{.dims = 2, .extents = {rows, 32}, .source_strides = {512, 8}, .target_strides = {256, 8}}, 8,
+             source_.data() + 2 * each * i, target_.data() + each * i});
       const std::string name = "mover: list of " + std::to_string(count) + " copies of " + std::to_string(each >> 10) +
                                " KiB in rows of 256 bytes";
       measure(name, copies, each * count, each * count);
@@ -203,36 +197,37 @@ class Mover {
     }
   }
   void combinations() {
-    for (const auto& [type, name] :
-         {std::pair{ElementType::f64, "f64"}, {ElementType::f32, "f32"}, {ElementType::bf16, "bf16"}, {ElementType::i8, "i8"}}) {
+    for (const auto& [type, name] : {std::pair{ElementType::f64, "f64"},
+                                     {ElementType::f32, "f32"},
+                                     {ElementType::bf16, "bf16"},
+                                     {ElementType::i8, "i8"}}) {
       const long long size = size_bytes(type), count = bytes_ / size;
-      const Samples us = bench_.queued_us([&] {
-        bench_.stream().combine(row_of(count, size), Combine::sum, type, source_.data(), target_.data());
-      });
-      figure(std::string("mover: sum of ") + name, us.mapped([&](double t) { return 3e-3 * double(bytes_) / t; }), "GB/s",
-             "two reads and a write");
+      const Samples us = bench_.queued_us(
+          [&] { bench_.stream().combine(row_of(count, size), Combine::sum, type, source_.data(), target_.data()); });
+      figure(std::string("mover: sum of ") + name, us.mapped([&](double t) { return 3e-3 * double(bytes_) / t; }),
+             "GB/s", "two reads and a write");
       figure(std::string("mover: sum of ") + name + ", of the device copy",
              us.mapped([&](double t) { return 3e-3 * double(bytes_) / t / reference_; }), "");
     }
   }
   void fills() {
     const double value = 1.5;
-    const Samples whole = bench_.queued_us(
-        [&] { bench_.stream().fill(row_of(bytes_ / 8, 8), 8, &value, target_.data()); });
+    const Samples whole =
+        bench_.queued_us([&] { bench_.stream().fill(row_of(bytes_ / 8, 8), 8, &value, target_.data()); });
     figure("mover: fill of f64", whole.mapped([&](double t) { return 1e-3 * double(bytes_) / t; }), "GB/s");
-    const Samples zeros = bench_.queued_us([&] { bench_.stream().fill(row_of(bytes_, 1), 1, nullptr, target_.data()); });
+    const Samples zeros =
+        bench_.queued_us([&] { bench_.stream().fill(row_of(bytes_, 1), 1, nullptr, target_.data()); });
     figure("mover: fill with zeros", zeros.mapped([&](double t) { return 1e-3 * double(bytes_) / t; }), "GB/s");
   }
   void to_host() {
     const long long bytes = std::min(bytes_, 128ll << 20);
     std::vector<std::byte> pageable(static_cast<std::size_t>(bytes));
     const CopyBlock whole = row_of(bytes, 1);
-    const CopyBlock strided{.dims = 2,
-                            .extents = {bytes / 512, 16},
-                            .source_strides = {512, 16},
-                            .target_strides = {256, 16}};
+    const CopyBlock strided{
+        .dims = 2, .extents = {bytes / 512, 16}, .source_strides = {512, 16}, .target_strides = {256, 16}};
     const auto rate = [&](const std::string& name, long long moved, const auto& enqueue) {
-      figure("mover: " + name, bench_.alone_us(enqueue).mapped([&](double t) { return 1e-3 * double(moved) / t; }), "GB/s");
+      figure("mover: " + name, bench_.alone_us(enqueue).mapped([&](double t) { return 1e-3 * double(moved) / t; }),
+             "GB/s");
     };
     rate("card to pinned memory", bytes, [&] { bench_.stream().copy(whole, 1, source_.data(), pinned_.data()); });
     rate("pinned memory to card", bytes, [&] { bench_.stream().copy(whole, 1, pinned_.data(), source_.data()); });
@@ -262,9 +257,9 @@ class Mover {
                                         {along, along, halo, halo},
                                         {halo, halo, halo, halo},
                                         {along, halo, halo, halo}}};
-    const std::array<long long, 3> strides = k_is_fastest
-                                                 ? std::array<long long, 3>{extent * levels * width, levels * width, width}
-                                                 : std::array<long long, 3>{width, extent * width, extent * extent * width};
+    const std::array<long long, 3> strides =
+        k_is_fastest ? std::array<long long, 3>{extent * levels * width, levels * width, width}
+                     : std::array<long long, 3>{width, extent * width, extent * extent * width};
     std::vector<StreamCopy> copies;
     long long at = 0;
     for (const Part& part : parts)

@@ -21,6 +21,13 @@ parser.add_argument("--filter", default="*")
 parser.add_argument("program")
 arguments = parser.parse_args()
 
+
+def why(test):
+    """Older versions of GoogleTest do not say."""
+    reasons = test.get("skipped") or [{}]
+    return (reasons[0].get("message", "").strip().splitlines() or [""])[-1]
+
+
 with tempfile.TemporaryDirectory() as folder:
     out = pathlib.Path(folder) / "tests.json"
     run = subprocess.run([arguments.program, f"--gtest_filter={arguments.filter}", f"--gtest_output=json:{out}"],
@@ -34,7 +41,7 @@ with tempfile.TemporaryDirectory() as folder:
         skipped = [test for test in tests if test["result"] == "SKIPPED"]
         failed = [test for test in tests if test.get("failures")]
         if skipped:
-            reasons = collections.Counter(test["skipped"][0]["message"].splitlines()[-1] for test in skipped)
+            reasons = collections.Counter(why(test) for test in skipped)
             findings.answer(f"{suite['name']}: skipped", len(skipped), reasons.most_common(1)[0][0])
         first = f"{failed[0]['name']}: {failed[0]['failures'][0]['failure'][:400]}" if failed else suite["time"]
         if len(tests) > len(skipped):
