@@ -17,7 +17,7 @@ class MemoryUse {
  public:
   using Part = Transport::Use;
 
-  /// Whether somebody wants to know. The parts need not be listed otherwise.
+  /// True where a simulation looks for races. The parts need not be listed elsewhere.
   static bool is_watched(const Context& context) noexcept {
     return context.transport_ && context.transport_->watches_uses();
   }
