@@ -397,20 +397,29 @@ void CudaStream::run(std::unique_ptr<Kernel> kernel) {
 
 // Copies.
 
-CudaStream::Side CudaStream::side_of(const CopyBlock& block, const long long* strides, int width, const void* first) {
+CudaStream::Side CudaStream::side_of(const CopyBlock& block, const long long* strides, int width, const void* first,
+                                     Range* known) {
   const auto* lowest = static_cast<const std::byte*>(first);
   const std::byte* last = lowest + width - 1;
   for (int d = 0; d < block.dims; ++d) {
     const long long reach = (block.extents[d] - 1) * strides[d];
     (reach < 0 ? lowest : last) += reach;
   }
+  if (known && address_of(lowest) - known->first < known->size_bytes &&
+      address_of(last) - known->first < known->size_bytes)
+    return Side::card;
   unsigned type = 0;
   int ordinal = -1;
-  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  void* answers[] = {&type, &ordinal};
-  TRANSHIP_CUDA_CALL(unit_.card, cuPointerGetAttributes, 2, asked, answers, address_of(lowest));
+  Range range;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                 CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  void* answers[] = {&type, &ordinal, &range.first, &range.size_bytes};
+  TRANSHIP_CUDA_CALL(unit_.card, cuPointerGetAttributes, known ? 4 : 2, asked, answers, address_of(lowest));
   if (type == CU_MEMORYTYPE_DEVICE) {
-    if (ordinal == unit_.card.number()) return Side::card;
+    if (ordinal == unit_.card.number()) {
+      if (known) *known = range;
+      return Side::card;
+    }
     int can_access = 0;
     TRANSHIP_CUDA_CALL(unit_.card, cuDeviceCanAccessPeer, &can_access, CUdevice(unit_.card.number()),
                        CUdevice(ordinal));
@@ -456,12 +465,13 @@ void CudaStream::copy_list(std::span<const StreamCopy> copies) {
   begin();
   const Current current(unit_.card);
   Batch batch;
+  Range sources, targets;  // the memory of the card that the copy before was in
   for (const StreamCopy& given : copies) {
     StreamCopy one = given;
     canonicalise(one.block, one.width);
     if (element_count(one.block) == 0) continue;
-    const Side source = side_of(one.block, one.block.source_strides, one.width, one.source);
-    const Side target = side_of(one.block, one.block.target_strides, one.width, one.target);
+    const Side source = side_of(one.block, one.block.source_strides, one.width, one.source, &sources);
+    const Side target = side_of(one.block, one.block.target_strides, one.width, one.target, &targets);
     if (source != Side::pageable && target != Side::pageable)
       batch.move.push_back(one);
     else

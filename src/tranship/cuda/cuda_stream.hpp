@@ -82,6 +82,11 @@ class CudaStream final : public Stream {
     Event event;           ///< of another device
     std::uint64_t number;  ///< of the wait
   };
+  /// An allocation of this card's memory.
+  struct Range {
+    CUdeviceptr first = 0;
+    std::size_t size_bytes = 0;
+  };
   struct HostCall;
   struct Batch;
 
@@ -96,7 +101,8 @@ class CudaStream final : public Stream {
   std::optional<Device> lost_dependence(std::uint64_t number);
   void wait_for(CudaStream& waiter, std::uint64_t number);
 
-  Side side_of(const CopyBlock& block, const long long* strides, int width, const void* first);
+  /// Within `known` the driver need not be asked; it becomes the allocation that the driver names.
+  Side side_of(const CopyBlock& block, const long long* strides, int width, const void* first, Range* known = nullptr);
   std::byte* stage(std::size_t size_bytes);
   void call_on_host(std::unique_ptr<Kernel> kernel);
   static void CUDA_CB run_host_call(void* call);
