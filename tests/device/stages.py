@@ -149,7 +149,8 @@ def goal_of(step, figure):
 GOALS = (
     ("lanes", r"^put by a block", ">=", 40),
     ("lanes", r"^signal there and back", "<=", 3),
-    ("lanes", r"^reduce of 1024 bytes, 8 ranks", "<=", 15),
+    ("lanes", r"^reduce of 1024 bytes, 8 ranks as blocks of \d+ lanes$", "<=", 10),
+    ("lanes", r"^reduce of 65536 bytes, 8 ranks as blocks of 256 lanes$", "<=", 12),
     ("packing ndsl", r"1 quantity: one launch, graph, queued$", "<=", 6),
     ("packing figures", r"packing: (contiguous, \d+ MiB|(pack|unpack) rows of \d+ bytes at pitch \d+), of the device copy", ">=", 0.85),
     ("packing figures", r"packing: transpose of \d+ x \d+ elements of 8 bytes, of the device copy", ">=", 0.75),
@@ -196,6 +197,8 @@ STAGES = (
     Stage(3, "The device code that stands", "Kernels of `src/tranship/lanes` and `src/tranship/kernels`, compared with the CPU to the bit.", (
         runs("lanes", "Every operation of kernels, by 1 to 8 ranks on one card.", 90, of="library"),
         runs("kernels", "Moves and arithmetic of every type.", 60, of="library"),
+        Step("golden", "Instructions of a few kernels: widths, fences, local memory.", 60,
+             lambda device: [sys.executable, FOLDER / "golden/golden.py", builds.path_of("nvcc"), SOURCES], (tool("nvcc"),)),
     )),
     Stage(4, "Packing", "One launch for all pieces of a plan.", (
         packing("checks", "Random lists of moves, against a loop over cells.", 60),

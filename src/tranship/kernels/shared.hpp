@@ -14,11 +14,14 @@
 #define TRANSHIP_DEVICE_ONLY
 #endif
 
-/// Unrolls the next loop on a device, so that its loads are in flight together.
+/// Unrolls the next loop on a device, so that its loads are in flight together; by so many turns, or all of it.
 #if defined(__CUDA_ARCH__)
+#define TRANSHIP_PRAGMA(text) _Pragma(#text)
 #define TRANSHIP_UNROLL _Pragma("unroll")
+#define TRANSHIP_UNROLL_BY(turns) TRANSHIP_PRAGMA(unroll turns)
 #else
 #define TRANSHIP_UNROLL
+#define TRANSHIP_UNROLL_BY(turns)
 #endif
 
 namespace tranship::detail {

@@ -1,6 +1,6 @@
 // Detail: Ranks raise, update and wait for words: 1, 2, 4 or 8 bytes in their natural place, which have one value to
 // every thread of every device of the machine. On the host loads acquire, stores release and updates do both, which
-// costs nothing on x86. On a device they order nothing: a system_fence() before a store or an update releases, and
+// costs nothing on x86. On a device they order nothing: a word_fence() before a store or an update releases, and
 // acquire_word() after a load acquires.
 #pragma once
 
@@ -61,12 +61,31 @@ struct WordOf<8> {
 template <class T>
 using Word = typename WordOf<sizeof(T)>::Type;
 
-/// What was written before is seen by all before anything that is written after.
-TRANSHIP_SHARED inline void system_fence() {
+/// How far away those may be for whom a fence orders: on the device of the thread, or anywhere in the machine. A fence
+/// for one device takes a quarter of the time (docs/gpu-facts.md). The host knows no difference.
+enum class Reach : unsigned char { device, system };
+
+/// Releases, for stores and updates of words that follow, what was read and written before; acquires what was released
+/// with words that have been loaded. A thread that stores and then loads another word needs a full_fence().
+TRANSHIP_SHARED inline void word_fence([[maybe_unused]] Reach reach = Reach::system) {
 #if defined(__CUDA_ARCH__)
-  __threadfence_system();
+  if (reach == Reach::device)
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  else
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
 #elif !defined(TRANSHIP_TSAN)  // which knows no fences
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+/// What was read and written before comes before anything that is read or written after, for all who use full fences.
+TRANSHIP_SHARED inline void full_fence([[maybe_unused]] Reach reach = Reach::system) {
+#if defined(__CUDA_ARCH__)
+  if (reach == Reach::device)
+    asm volatile("fence.sc.gpu;" ::: "memory");
+  else
+    asm volatile("fence.sc.sys;" ::: "memory");
+#else
+  word_fence();
 #endif
 }
 
@@ -104,12 +123,13 @@ TRANSHIP_SHARED inline W load_word(const W* at) {
 /// Acquires what was released with the value `seen` that load_word() has returned. A loop that spins on load_word() and
 /// acquires once leaves the nearest cache of its multiprocessor to the lanes that compute there.
 template <class W>
-TRANSHIP_SHARED inline void acquire_word([[maybe_unused]] const W* at, [[maybe_unused]] W seen) {
+TRANSHIP_SHARED inline void acquire_word([[maybe_unused]] const W* at, [[maybe_unused]] W seen,
+                                         [[maybe_unused]] Reach reach = Reach::system) {
 #if defined(__CUDA_ARCH__)
   // A load acquires from the store that it reads, at little cost. A fence, which takes half a microsecond
   // (docs/gpu-facts.md), is needed only when another store has changed the word since.
   const Word<W> now = load_acquire(reinterpret_cast<const Word<W>*>(at));
-  if (now != __builtin_bit_cast(Word<W>, seen)) system_fence();
+  if (now != __builtin_bit_cast(Word<W>, seen)) word_fence(reach);
 #endif
 }
 template <class W>

@@ -9,13 +9,14 @@
 //
 // A call begins with a sync of the team: what lanes have stored before is seen by all members, what they have put to
 // others may still be on its way. barrier() completes that. A member that does not come makes the others wait until
-// their deadline, or until it is known to have ended; a GPU has no deadlines.
+// their deadline, or until it is known to have ended, or until the guard of their HeapView gives up (wait_guard.hpp).
 //
 // One call of a team runs at a time on a rank. Blocks that run side by side use different teams, which have words of
 // their own. On the CPU, two groups in one team are refused; on a GPU the result is undefined.
 //
-// Members read from each other, in turns that begin at their right neighbours; a reduction moves twice its size. Values
-// are combined in the order of members, so every member and every run has the same result to the bit.
+// Members read from each other, in turns that begin at their right neighbours; a reduction moves twice its size. On a
+// GPU a member stores its part of a reduction to all others. Values are combined in the order of members, so every
+// member and every run has the same result to the bit.
 #pragma once
 
 #include <tranship/base/reduction.hpp>
@@ -65,9 +66,16 @@ concept Reducible = requires {
   typename NumberOf<T>::Type;
 };
 
+/// A number of elements that the compiler knows, so that they are kept in registers.
+template <int n>
+struct Fixed {
+  TRANSHIP_SHARED constexpr operator long long() const { return n; }
+};
+
 /// into = into op from, for `count` elements in their natural places.
-template <class T, class Element>
-TRANSHIP_SHARED inline void combine_elements(long long count, const unsigned char* from, unsigned char* into) {
+template <class T, class Element, class Count>
+TRANSHIP_SHARED inline void combine_elements(Count count, const unsigned char* from, unsigned char* into) {
+  TRANSHIP_UNROLL
   for (long long i = 0; i < count; ++i)
     Element::apply(static_cast<const unsigned char*>(__builtin_assume_aligned(from + i * sizeof(T), sizeof(T))),
                    static_cast<unsigned char*>(__builtin_assume_aligned(into + i * sizeof(T), sizeof(T))));
@@ -79,30 +87,29 @@ struct BitsElement {
     store(static_cast<W>(op == Reduction::bit_and ? a & b : op == Reduction::bit_or ? a | b : a ^ b), target);
   }
 };
-template <class T>
-TRANSHIP_SHARED inline void combine_all(Reduction op, long long count, const unsigned char* from, unsigned char* into) {
+/// Calls `f(element)` with the element that combines two numbers so.
+template <class T, class F>
+TRANSHIP_SHARED inline void with_reduction(Reduction op, const F& f) {
   using Number = typename NumberOf<T>::Type;
   using Wrapping = typename Number::Wrapping;
   switch (op) {
     case Reduction::sum:
-      return combine_elements<T, CombineElement<Wrapping, ElementMap::accumulate>>(count, from, into);
+      return f(CombineElement<Wrapping, ElementMap::accumulate>{});
     case Reduction::product:
-      return combine_elements<T, CombineElement<Wrapping, ElementMap::multiply>>(count, from, into);
+      return f(CombineElement<Wrapping, ElementMap::multiply>{});
     case Reduction::minimum:
-      return combine_elements<T, CombineElement<Number, ElementMap::minimum>>(count, from, into);
+      return f(CombineElement<Number, ElementMap::minimum>{});
     case Reduction::maximum:
-      return combine_elements<T, CombineElement<Number, ElementMap::maximum>>(count, from, into);
+      return f(CombineElement<Number, ElementMap::maximum>{});
     case Reduction::bit_and:
     case Reduction::bit_or:
     case Reduction::bit_xor:
       break;
   }
   if constexpr (NumberOf<T>::has_bits) {
-    if (op == Reduction::bit_and)
-      return combine_elements<T, BitsElement<Word<T>, Reduction::bit_and>>(count, from, into);
-    if (op == Reduction::bit_or) return combine_elements<T, BitsElement<Word<T>, Reduction::bit_or>>(count, from, into);
-    if (op == Reduction::bit_xor)
-      return combine_elements<T, BitsElement<Word<T>, Reduction::bit_xor>>(count, from, into);
+    if (op == Reduction::bit_and) return f(BitsElement<Word<T>, Reduction::bit_and>{});
+    if (op == Reduction::bit_or) return f(BitsElement<Word<T>, Reduction::bit_or>{});
+    if (op == Reduction::bit_xor) return f(BitsElement<Word<T>, Reduction::bit_xor>{});
   }
   trap();
 }
@@ -111,11 +118,18 @@ template <class T>
 TRANSHIP_SHARED constexpr bool can_reduce(Reduction op) {
   return op <= Reduction::maximum || (NumberOf<T>::has_bits && op <= Reduction::bit_xor);
 }
-template <class T>
-TRANSHIP_SHARED inline void copy_elements(long long count, const unsigned char* from, unsigned char* into) {
+template <class T, class Count>
+TRANSHIP_SHARED inline void copy_elements(Count count, const unsigned char* from, unsigned char* into) {
+  TRANSHIP_UNROLL
   for (long long i = 0; i < count; ++i)
     copy_bytes(__builtin_assume_aligned(into + i * sizeof(T), sizeof(T)),
                __builtin_assume_aligned(from + i * sizeof(T), sizeof(T)), sizeof(T));
+}
+
+/// How many of `count` things each member gets. A device divides numbers of 64 bits five times as slowly as of 32.
+TRANSHIP_SHARED inline long long each_of(long long count, const TeamView& team) {
+  if (count >> 31) return count / team.count;
+  return static_cast<unsigned>(count) / static_cast<unsigned>(team.count);
 }
 
 /// One call of a group of lanes to a team.
@@ -149,45 +163,42 @@ class TeamCall {
   }
 
   /// The lanes begin together, and no other group of this rank is in the team.
-  TRANSHIP_SHARED void begin() const {
+  TRANSHIP_SHARED void begin() {
     group_.enter(call_);
     // Lanes that take turns see each other's stores. Lanes that run side by side would need an atomic for it.
     if constexpr (!Group::runs_side_by_side) {
       if (lane() == 0 && team_.words[busy]) refuse("another group of lanes of this rank is in a call of this team");
       if (lane() == 0) team_.words[busy] = 1;
     }
+    meeting_ = team_.words[0];
   }
   TRANSHIP_SHARED void end() const {
-    if constexpr (!Group::runs_side_by_side)
-      if (lane() == 0) team_.words[busy] = 0;
+    if (lane() != 0) return;
+    team_.words[0] = meeting_;
+    if constexpr (!Group::runs_side_by_side) team_.words[busy] = 0;
   }
 
-  /// Completes what the lanes have put, as quiet() does.
+  /// Completes what the lanes have put, as quiet() does. Where the next meeting itself makes all that came before it
+  /// visible, there is nothing to do.
   TRANSHIP_SHARED void complete() const {
-    heap_.order(group_, call_, [&](const auto& m) { m.quiet(where_); });
+    if (Group::runs_side_by_side && heap_.heaps.is_complete) return;
+    heap_.order(
+        group_, call_, [&] { full_fence(heap_.reach()); }, [&](const auto& m) { m.quiet(where_); });
   }
 
-  /// All lanes of the groups of all members have come.
+  /// All lanes of the groups of all members have come. Words count meetings and only grow: a member that is already in
+  /// the next meeting can raise a word once more, which says nothing wrong to those who still wait for less.
   ///
-  /// Dissemination (Hensgen, Finkel, Manber 1988): in round k a member tells the one 2^k behind it, then waits for the
-  /// one 2^k before it, so after ceil(log2 n) rounds each has heard of all. Words count meetings and only grow: a
-  /// member that is already in the next meeting can raise a word once more, which says nothing wrong to those who still
-  /// wait for less. To a reachable member the count itself is stored: one member writes each word, and its stores come
-  /// in order. What is carried may come in any order, so there each meeting adds 1.
-  ///
-  /// Order: lane 0 stores after all lanes have entered. Its stores release on the host and follow a fence on a device;
-  /// its waits acquire. So the chain of rounds makes a member's earlier stores visible to the other members, and the
-  /// last sync of the group makes them visible to all lanes.
-  TRANSHIP_SHARED void meet() const {
+  /// Order: lanes raise words after all lanes have entered. Their stores release on the host and follow a fence on a
+  /// device; their waits acquire. The last sync of the group makes what one lane has acquired visible to all. So a
+  /// member's earlier stores are visible to all members.
+  TRANSHIP_SHARED void meet() {
     group_.enter(call_);
-    if (lane() == 0) {
-      const unsigned long long meeting = ++team_.words[0];
-      for (int round = 0; (1ll << round) < team_.count; ++round) {
-        unsigned long long* word = team_.words + (1ll + round) * TeamView::words_per_line;
-        raise(word, meeting, member_at(1ll << round));
-        heap_.await(group_, call_, word, Comparison::greater_equal, meeting, member_at(-(1ll << round)));
-      }
-    }
+    ++meeting_;
+    if (meets_directly())
+      meet_directly();
+    else if (lane() == 0)
+      meet_in_rounds();
     group_.leave(call_);
   }
 
@@ -207,14 +218,34 @@ class TeamCall {
     const int each = group_.lanes() / parts, part = lane() / each;
     if (part >= parts) return;
     for (int i = 1 + part; i <= team_.count; i += parts) {
-      const int member = static_cast<int>((static_cast<long long>(team_.member) + i) % team_.count);
+      const int member = after(i);
       fetch_by(lane() - part * each, each, target_of(member), source_of(member), member);
     }
+  }
+
+  /// The slice of `count` elements that a member combines for all. Its begin is a multiple of 16 bytes, so that lanes
+  /// can load and store words of 16 bytes.
+  struct Slice {
+    long long lower;
+    long long size;
+  };
+  template <class T>
+  TRANSHIP_SHARED Slice slice_of(int member, long long count) const {
+    constexpr long long unit = Group::runs_side_by_side ? Wide<T>::count : 1;
+    const long long units = (count + unit - 1) / unit;
+    const long long each = each_of(units, team_), more = units - each * team_.count;
+    const long long lower = (member * each + (member < more ? member : more)) * unit;
+    const long long upper = lower + (each + (member < more ? 1 : 0)) * unit;
+    return {lower, (upper < count ? upper : count) - lower};
   }
 
   /// All lanes combine elements [lower, lower + target.size), each its parts.
   template <class T>
   TRANSHIP_SHARED void combine_together(Reduction op, Span<T> target, Span<const T> source, long long lower) const {
+    if constexpr (Group::runs_side_by_side)
+      if (heap_.heaps.is_complete)
+        return combine_side_by_side(op, target, source, lower,
+                                    [&](auto some, T* at) { write_part(some, reinterpret_cast<Byte*>(at)); });
     Room<T> combined;
     for (long long first = lane() * Room<T>::count; first < target.size; first += group_.lanes() * Room<T>::count) {
       const long long left = target.size - first, count = left < Room<T>::count ? left : Room<T>::count;
@@ -222,9 +253,18 @@ class TeamCall {
       write<T>(target.data + first, combined, count);
     }
   }
+  /// The same, into the targets of all members. No other lane may touch these elements of theirs.
+  template <class T>
+  TRANSHIP_SHARED void combine_for_all(Reduction op, Span<T> target, Span<const T> source, long long lower) const {
+    combine_side_by_side(op, target, source, lower, [&](auto some, T* local) {
+      // Several at a time, because where members and heaps are in lists, each address costs two loads.
+      TRANSHIP_UNROLL_BY(4)
+      for (int member = 0; member < team_.count; ++member) write_part(some, at(local, team_.translate(member)));
+    });
+  }
   /// Each member combines one element for itself, and writes it when all have read theirs.
   template <class T>
-  TRANSHIP_SHARED void reduce_one(Reduction op, T* target, const T* source) const {
+  TRANSHIP_SHARED void reduce_one(Reduction op, T* target, const T* source) {
     Room<T> combined;
     if (lane() == 0) combine<T>(op, source, 1, combined);
     meet();
@@ -233,6 +273,8 @@ class TeamCall {
   }
 
  private:
+  using Byte = unsigned char;
+
   template <class T>
   TRANSHIP_SHARED void check_one(const char* problem, Span<T> array) const {
     heap_.at(group_, call_, problem, array.data, HeapView::bytes_of(array.size, sizeof(T)), heap_.rank);
@@ -240,65 +282,101 @@ class TeamCall {
       refuse("an array does not lie in its natural place");
   }
 
-  /// Room for as many elements as one lane combines at a time: one where lanes run side by side, for they go through
-  /// memory together.
+  /// Some elements in registers: as many as 16 bytes hold, or one.
+  template <class T, int elements>
+  struct Part {
+    static constexpr int count = elements;
+    static constexpr int bytes_count = elements * static_cast<int>(sizeof(T));
+    CopiedWord<bytes_count> word;
+  };
+  template <class T>
+  using Wide = Part<T, 16 / static_cast<int>(sizeof(T))>;
+  template <class P>
+  TRANSHIP_SHARED static P read_part(const Byte* from) {
+    return {load_copied<P::bytes_count>(from)};
+  }
+  template <class P>
+  TRANSHIP_SHARED static void write_part(P part, Byte* to) {
+    store_copied<P::bytes_count>(to, part.word);
+  }
+  template <class T, class Element, class P>
+  TRANSHIP_SHARED static P combined_parts(P into, P from) {
+    combine_elements<T, Element>(Fixed<P::count>(), reinterpret_cast<const Byte*>(&from.word),
+                                 reinterpret_cast<Byte*>(&into.word));
+    return into;
+  }
+
+  /// Lanes combine words of 16 bytes where these elements lie so in source and target, and single elements elsewhere.
+  /// write(part, at) takes what has been combined for `at` in `target`.
+  template <class T, class Write>
+  TRANSHIP_SHARED void combine_side_by_side(Reduction op, Span<T> target, Span<const T> source, long long lower,
+                                            const Write& write) const {
+    const T* const from = source.data + lower;
+    const auto places = reinterpret_cast<unsigned long long>(from) | reinterpret_cast<unsigned long long>(target.data);
+    const long long words = places % 16 == 0 ? target.size / Wide<T>::count : 0, rest = words * Wide<T>::count;
+    with_reduction<T>(op, [&](auto element) {
+      using Element = decltype(element);
+      combine_parts<Wide<T>, T, Element>(words, from, target.data, write);
+      combine_parts<Part<T, 1>, T, Element>(target.size - rest, from + rest, target.data + rest, write);
+    });
+  }
+  /// A lane reads a part of several members before it combines the first, because one read after the other would each
+  /// cost the latency of memory.
+  template <class P, class T, class Element, class Write>
+  TRANSHIP_SHARED void combine_parts(long long parts, const T* source, T* target, const Write& write) const {
+    constexpr int ahead = 8;
+    for (long long i = lane(); i < parts; i += group_.lanes()) {
+      P combined{};
+      for (int first = 0; first < team_.count; first += ahead) {
+        P read[ahead];
+        TRANSHIP_UNROLL
+        for (int k = 0; k < ahead; ++k)
+          if (first + k < team_.count) read[k] = read_part<P>(at(source + i * P::count, team_.translate(first + k)));
+        TRANSHIP_UNROLL
+        for (int k = 0; k < ahead; ++k) {
+          if (k == 0 && first == 0)
+            combined = read[0];
+          else if (first + k < team_.count)
+            combined = combined_parts<T, Element>(combined, read[k]);
+        }
+      }
+      write(combined, target + i * P::count);
+    }
+  }
+
+  /// Room for as many elements as one lane combines at a time, where it does so alone.
   template <class T>
   struct Room {
     static constexpr long long count = Group::runs_side_by_side ? 1 : 1024 / sizeof(T);
-    alignas(16) unsigned char bytes[count * sizeof(T)];
+    alignas(16) Byte bytes[count * sizeof(T)];
   };
 
   /// `combined` becomes these elements of all members, in their order.
   template <class T>
   TRANSHIP_SHARED void combine(Reduction op, const T* elements, long long count, Room<T>& combined) const {
-    if constexpr (Group::runs_side_by_side) {
-      // The lane reads one element of several members before it combines the first, because one read after the other
-      // would each cost the latency of memory.
-      constexpr int ahead = 8;
-      for (int first = 0; first < team_.count; first += ahead) {
-        Room<T> read[ahead];
-        TRANSHIP_UNROLL
-        for (int k = 0; k < ahead; ++k)
-          if (first + k < team_.count) read_member(first + k, elements, 1, read[k]);
-        for (int k = 0; k < ahead; ++k)
-          if (first + k < team_.count) combine_member<T>(op, first + k, 1, read[k].bytes, combined);
-      }
-    } else {
-      Room<T> room;
-      for (int member = 0; member < team_.count; ++member)
-        combine_member<T>(op, member, count, elements_of(member, elements, count, room), combined);
+    Room<T> room;
+    for (int member = 0; member < team_.count; ++member) {
+      const Byte* const from = elements_of(member, elements, count, room);
+      if (member == 0)
+        copy_elements<T>(count, from, combined.bytes);
+      else
+        with_reduction<T>(op,
+                          [&](auto element) { combine_elements<T, decltype(element)>(count, from, combined.bytes); });
     }
-  }
-  template <class T>
-  TRANSHIP_SHARED static void combine_member(Reduction op, int member, long long count, const unsigned char* from,
-                                             Room<T>& combined) {
-    if (member == 0)
-      copy_elements<T>(count, from, combined.bytes);
-    else
-      combine_all<T>(op, count, from, combined.bytes);
-  }
-  template <class T>
-  TRANSHIP_SHARED void read_member(int member, const T* elements, long long count, Room<T>& room) const {
-    const int peer = team_.translate(member);
-    if (heap_.is_direct(peer))
-      copy_elements<T>(count, at(elements, peer), room.bytes);
-    else
-      heap_.by_message(group_, [&](const auto& m) {
-        m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
-      });
   }
   /// Returns where the lane can read these elements of a member: in its heap, or in `room`, into which it gets them.
   template <class T>
-  TRANSHIP_SHARED const unsigned char* elements_of(int member, const T* elements, long long count,
-                                                   Room<T>& room) const {
+  TRANSHIP_SHARED const Byte* elements_of(int member, const T* elements, long long count, Room<T>& room) const {
     const int peer = team_.translate(member);
     if (heap_.is_direct(peer)) return at(elements, peer);
-    read_member(member, elements, count, room);
+    heap_.by_message(group_, [&](const auto& m) {
+      m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
+    });
     return room.bytes;
   }
   template <class T>
   TRANSHIP_SHARED void write(T* target, const Room<T>& from, long long count) const {
-    copy_elements<T>(count, from.bytes, reinterpret_cast<unsigned char*>(target));
+    copy_elements<T>(count, from.bytes, reinterpret_cast<Byte*>(target));
     if constexpr (requires { group_.stores(call_, target, sizeof(T)); })
       group_.stores(call_, target, static_cast<unsigned long long>(count) * sizeof(T));
   }
@@ -317,19 +395,52 @@ class TeamCall {
       heap_.by_message(group_, [&](const auto& m) { m.get(target, source, peer, where_); });
   }
 
-  /// The rank of the member that is so many behind this one, around the team.
-  TRANSHIP_SHARED int member_at(long long distance) const {
-    const long long member = (team_.member + distance % team_.count + team_.count) % team_.count;
-    return team_.translate(static_cast<int>(member));
+  /// On a device, a few members that reach each other tell all others at once and wait for all of them: one hop instead
+  /// of one for each round. Lanes share the members among themselves.
+  TRANSHIP_SHARED bool meets_directly() const {
+    return Group::runs_side_by_side && heap_.heaps.is_complete && team_.count <= TeamView::rounds_max;
+  }
+  TRANSHIP_SHARED void meet_directly() const {
+    const int lanes = group_.lanes();
+    if (1 + lane() >= team_.count) return;
+    word_fence(heap_.reach());
+    unsigned long long* const mine = word_of(team_.member);
+    for (int i = 1 + lane(); i < team_.count; i += lanes)
+      store_word(reinterpret_cast<unsigned long long*>(at(mine, team_.translate(after(i)))), meeting_);
+    for (int i = 1 + lane(); i < team_.count; i += lanes) await(word_of(after(i)), after(i));
+  }
+  /// Dissemination (Hensgen, Finkel, Manber 1988): in round k a member tells the one 2^k behind it, then waits for the
+  /// one 2^k before it, so after ceil(log2 n) rounds each has heard of all. To a reachable member the count itself is
+  /// stored: one member writes each word, and its stores come in order. What is carried may come in any order, so there
+  /// each meeting adds 1.
+  TRANSHIP_SHARED void meet_in_rounds() const {
+    for (int round = 0; (1ll << round) < team_.count; ++round) {
+      const int distance = 1 << round;
+      raise(word_of(round), team_.translate(after(distance)));
+      await(word_of(round), after(team_.count - distance));
+    }
+  }
+  /// The first word of a line of this rank: of a member that meets directly, or of a round.
+  TRANSHIP_SHARED unsigned long long* word_of(int line) const {
+    return team_.words + (1ll + line) * TeamView::words_per_line;
+  }
+  /// Waits for a word of this rank that a member raises.
+  TRANSHIP_SHARED void await(const unsigned long long* word, int member) const {
+    heap_.await(group_, call_, word, Comparison::greater_equal, meeting_, team_.translate(member));
+  }
+  /// The member that is so many behind this one, around the team; at most as many as there are.
+  TRANSHIP_SHARED int after(int distance) const {
+    const int left = team_.count - team_.member;
+    return distance < left ? team_.member + distance : distance - left;
   }
   template <class T>
   TRANSHIP_SHARED unsigned char* at(T* local, int peer) const {
     return heap_.heap_of(peer) + heap_.heaps.offset_of(local);
   }
-  TRANSHIP_SHARED void raise(unsigned long long* word, unsigned long long meeting, int peer) const {
-    if constexpr (Group::runs_side_by_side) system_fence();
+  TRANSHIP_SHARED void raise(unsigned long long* word, int peer) const {
+    if constexpr (Group::runs_side_by_side) word_fence(heap_.reach());
     if (heap_.is_direct(peer))
-      store_word(reinterpret_cast<unsigned long long*>(at(word, peer)), meeting);
+      store_word(reinterpret_cast<unsigned long long*>(at(word, peer)), meeting_);
     else
       heap_.by_message(group_, [&](const auto& m) { m.signal(word, 1ull, SignalOp::add, peer, where_); });
   }
@@ -339,6 +450,7 @@ class TeamCall {
   const TeamView& team_;
   const Call& call_;
   KernelSite where_;
+  unsigned long long meeting_ = 0;  ///< the number of the last meeting, in all lanes; begin() reads it, end() keeps it
 };
 
 TRANSHIP_SHARED inline unsigned long long count_of(long long count) {
@@ -366,7 +478,7 @@ template <class Group>
 TRANSHIP_SHARED void sync(const Group& group, const HeapView& heap, const TeamView& team,
                           KernelSite where = KernelSite::here()) {
   const auto call = [&] { return GroupCall{"sync", where, {{"team", team.words}}}; };
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.begin();
   all.meet();
   all.end();
@@ -376,7 +488,7 @@ template <class Group>
 TRANSHIP_SHARED void barrier(const Group& group, const HeapView& heap, const TeamView& team,
                              KernelSite where = KernelSite::here()) {
   const auto call = [&] { return GroupCall{"barrier", where, {{"team", team.words}}}; };
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.begin();
   all.complete();
   all.meet();
@@ -388,7 +500,7 @@ template <class Group, class T>
 TRANSHIP_SHARED void broadcast(const Group& group, const HeapView& heap, const TeamView& team, Span<T> target,
                                detail::Same<Span<const T>> source, int root, KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("broadcast", team, target, source, {"root", detail::count_of(root)}, where);
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.check(target, source);
   if (root < 0 || root >= team.count) all.refuse("there is no such member");
   if (target.size < source.size) all.refuse("the target has fewer elements than the source");
@@ -406,10 +518,11 @@ template <class Group, class T>
 TRANSHIP_SHARED void fcollect(const Group& group, const HeapView& heap, const TeamView& team, Span<T> target,
                               detail::Same<Span<const T>> source, KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("fcollect", team, target, source, {}, where);
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.check(target, source);
   const long long count = source.size;
-  if (target.size / team.count < count) all.refuse("the target has fewer elements than the sources of all members");
+  if (detail::each_of(target.size, team) < count)
+    all.refuse("the target has fewer elements than the sources of all members");
   all.check_apart(target, source);
   all.begin();
   all.meet();
@@ -424,10 +537,10 @@ template <class Group, class T>
 TRANSHIP_SHARED void alltoall(const Group& group, const HeapView& heap, const TeamView& team, Span<T> target,
                               detail::Same<Span<const T>> source, KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("alltoall", team, target, source, {}, where);
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.check(target, source);
-  const long long count = source.size / team.count;
-  if (source.size % team.count != 0) all.refuse("the source does not have a block of equal size for each member");
+  const long long count = detail::each_of(source.size, team);
+  if (count * team.count != source.size) all.refuse("the source does not have a block of equal size for each member");
   if (target.size < source.size) all.refuse("the target has fewer elements than the source");
   all.check_apart(target, source);
   all.begin();
@@ -446,7 +559,7 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
                                                           detail::Same<Span<const T>> source, Reduction op,
                                                           KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("reduce", team, target, source, {"op", detail::count_of(int(op))}, where);
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.check(target, source);
   if (!detail::can_reduce<T>(op)) all.refuse("these elements have no such operation");
   const long long count = source.size;
@@ -454,16 +567,19 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
   if (target.data != source.data) all.check_apart(target, source);
   all.begin();
   all.meet();
-  if (count == 1) {
+  // Each member combines its slice, which no other one reads from the sources; so the target may be the source.
+  const auto slice = [&](int m) {
+    const auto of = all.template slice_of<T>(m, count);
+    return Span<T>(target.data + of.lower, of.size);
+  };
+  const Span<T> mine = slice(team.member);
+  if (Group::runs_side_by_side && heap.heaps.is_complete) {
+    all.combine_for_all(op, mine, source, mine.data - target.data);
+    all.meet();
+  } else if (count == 1) {
     all.reduce_one(op, target.data, source.data);
   } else {
-    // Each member combines its slice, which no other one reads from the sources; so the target may be the source. Then
-    // all read the slices of others.
-    const long long each = count / team.count, more = count % team.count;
-    const auto slice = [&](int m) {
-      return Span<T>(target.data + m * each + (m < more ? m : more), each + (m < more ? 1 : 0));
-    };
-    const Span<T> mine = slice(team.member);
+    // Then all read the slices of others.
     all.combine_together(op, mine, source, mine.data - target.data);
     all.meet();
     all.fetch_all(slice, [&](int m) { return Span<const T>(slice(m)); });
@@ -480,11 +596,11 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reducescatter(const Group& gr
                                                                  detail::Same<Span<const T>> source, Reduction op,
                                                                  KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("reducescatter", team, target, source, {"op", detail::count_of(int(op))}, where);
-  const detail::TeamCall all(group, heap, team, call, where);
+  detail::TeamCall all(group, heap, team, call, where);
   all.check(target, source);
   if (!detail::can_reduce<T>(op)) all.refuse("these elements have no such operation");
-  const long long count = source.size / team.count;
-  if (source.size % team.count != 0) all.refuse("the source does not have a block of equal size for each member");
+  const long long count = detail::each_of(source.size, team);
+  if (count * team.count != source.size) all.refuse("the source does not have a block of equal size for each member");
   if (target.size < count) all.refuse("the target has fewer elements than a block of the source");
   all.check_apart(target, source);
   all.begin();

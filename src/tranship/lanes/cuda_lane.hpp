@@ -7,6 +7,7 @@
 
 #include <tranship/kernels/word.hpp>
 #include <tranship/lanes/lane.hpp>
+#include <tranship/lanes/wait_guard.hpp>
 
 namespace tranship {
 
@@ -53,9 +54,22 @@ class CudaGroup {
     return value;
   }
   template <class Call, class T, class Ready>
-  __device__ void wait(const Call&, const T*, Comparison, T, int, const Ready& ready) const {
-    while (!ready()) {
+  __device__ bool wait(const detail::WaitPlace& place, const Call& call, const T* word, Comparison comparison, T value,
+                       const Ready& ready) const {
+    constexpr unsigned looks_at_a_time = 64;
+    unsigned long long begin_ns = 0;
+    for (unsigned looks = 1; !ready(); ++looks) {
+      if (looks % looks_at_a_time != 0) continue;
+      const unsigned long long now_ns = detail::global_ns();
+      if (begin_ns == 0) begin_ns = now_ns;
+      if (detail::may_wait(place.guard, now_ns - begin_ns)) continue;
+      const GroupCall made = call();
+      if (detail::give_up(place, block_index(), comparison, T(-1) < T(1), extended(value),
+                          extended(detail::load_word(word)), now_ns - begin_ns, made.name, made.where.file,
+                          made.where.line))
+        return false;
     }
+    return true;
   }
   template <class Call>
   [[noreturn]] __device__ void refuse(const Call&, const char*) const {
@@ -63,6 +77,12 @@ class CudaGroup {
   }
 
  private:
+  __device__ static int block_index() { return int(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)); }
+  /// As the host extends what a wait compares.
+  template <class T>
+  __device__ static unsigned long long extended(T value) {
+    return static_cast<unsigned long long>(static_cast<long long>(value));
+  }
   /// The last warp of a block may have fewer lanes.
   __device__ unsigned mask() const { return lanes_ == 32 ? ~0u : (1u << lanes_) - 1; }
 

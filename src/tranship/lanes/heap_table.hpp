@@ -14,6 +14,9 @@ struct HeapTable {
   unsigned char* const* direct = nullptr;  ///< by rank: its heap, or nullptr where this rank cannot load and store it
   int count = 0;                           ///< entries of `direct`; ranks from `count` on are not direct
   bool is_complete = false;                ///< all ranks of the world are direct
+  /// All heaps lie in memory of one device, and while kernels run, only kernels of that device use them. Then fences
+  /// need not reach farther (Reach of kernels/word.hpp). Wrong orders come of it where it is not so.
+  bool is_on_one_device = false;
   /// Where the heaps in `direct` lie at equal distances, the distance from each to the next, and 0 elsewhere. On a
   /// card, an address that is computed saves a load from the L2 in each call: 0.2 us of 1.2 for a signal there and back
   /// (docs/gpu-facts.md).

@@ -19,10 +19,11 @@
 //
 //   enter(call), leave(call)    a sync that can say what it is for
 //   share(call, value)          leave(), and lane 0's value on all lanes; 8 bytes at most
-//   wait(call, word, comparison, value, raised_by, ready)
-//                               waits until ready() is true, for one lane; its failure shows a word of this rank and
-//                               what it is compared with, and ends at once when rank `raised_by` has ended, unless that
-//                               is -1
+//   wait(place, call, word, comparison, value, ready)
+//                               waits until ready() is true, for one lane. Its failure shows a word of this rank and
+//                               what it is compared with. On the CPU it throws at the deadline of the rank, or at once
+//                               when the rank `place.raised_by` has ended; a GPU gives up as wait_guard.hpp says, where
+//                               false is returned if the kernel is to run out
 //   refuse(call, problem)       misuse: throws on the CPU, stops a GPU
 //   check_block(call, offset, bytes)
 //                               refuses what does not lie in one block of the symmetric heap, where the rank checks

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <tranship/kernels/shared.hpp>
+#include <tranship/lanes/contiguous.hpp>
 #include <tranship/lanes/heap_table.hpp>
 #include <tranship/lanes/lane.hpp>
 
@@ -42,33 +43,58 @@ struct MulticastSpan {
   // one thread, or each lane of a group its part.
 
   TRANSHIP_SHARED void store(long long at, Span<const T> source, int lane = 0, int lanes = 1) const {
-    by_parts(source.size, lane, lanes, [&](long long lower, long long upper, int step) {
+    if (lanes > 1) {
+      for (int m = 0; m < members; ++m)
+        detail::copy_interleaved(lane, lanes, copy(m) + at, source.data,
+                                 static_cast<unsigned long long>(source.size) * sizeof(T));
+      return;
+    }
+    by_parts(source.size, [&](long long lower, long long upper) {
       for (int m = 0; m < members; ++m) {
         T* const to = copy(m) + at;
-        for (long long i = lower; i < upper; i += step) to[i] = source[i];
+        for (long long i = lower; i < upper; ++i) to[i] = source[i];
       }
     });
   }
   template <class Value, class Op>
   TRANSHIP_SHARED void load_reduce(Span<Value> target, long long at, const Op& combine, int lane = 0,
                                    int lanes = 1) const {
-    by_parts(target.size, lane, lanes, [&](long long lower, long long upper, int step) {
+    for (long long i = lane; lanes > 1 && i < target.size; i += lanes)
+      target[i] = load_reduce_at_once<Value>(at + i, combine);
+    if (lanes > 1) return;
+    by_parts(target.size, [&](long long lower, long long upper) {
       const T* const first = copy(0) + at;
-      for (long long i = lower; i < upper; i += step) target[i] = first[i];
+      for (long long i = lower; i < upper; ++i) target[i] = first[i];
       for (int m = 1; m < members; ++m) {
         const T* const from = copy(m) + at;
-        for (long long i = lower; i < upper; i += step) target[i] = combine(target[i], from[i]);
+        for (long long i = lower; i < upper; ++i) target[i] = combine(target[i], from[i]);
       }
     });
   }
 
  private:
-  /// One thread goes through parts that stay in its nearest cache for all copies; lanes lie side by side.
+  /// Reads from several members before it combines the first, because one read after the other would each cost the
+  /// latency of a device's memory.
+  template <class Value, class Op>
+  TRANSHIP_SHARED Value load_reduce_at_once(long long i, const Op& combine) const {
+    constexpr int ahead = 8;
+    Value value = copy(0)[i];
+    for (int first = 1; first < members; first += ahead) {
+      detail::Mutable<T> read[ahead];
+      TRANSHIP_UNROLL
+      for (int k = 0; k < ahead; ++k)
+        if (first + k < members) read[k] = copy(first + k)[i];
+      TRANSHIP_UNROLL
+      for (int k = 0; k < ahead; ++k)
+        if (first + k < members) value = combine(value, read[k]);
+    }
+    return value;
+  }
+  /// One thread goes through parts that stay in its nearest cache for all copies.
   template <class F>
-  TRANSHIP_SHARED static void by_parts(long long count, int lane, int lanes, const F& f) {
-    if (lanes > 1) return f(lane, count, lanes);
+  TRANSHIP_SHARED static void by_parts(long long count, const F& f) {
     constexpr long long part = 8192 / sizeof(T) > 0 ? 8192 / sizeof(T) : 1;
-    for (long long lower = 0; lower < count; lower += part) f(lower, lower + part < count ? lower + part : count, 1);
+    for (long long lower = 0; lower < count; lower += part) f(lower, lower + part < count ? lower + part : count);
   }
 };
 

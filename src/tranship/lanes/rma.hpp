@@ -14,10 +14,12 @@
 #pragma once
 
 #include <tranship/kernels/word.hpp>
+#include <tranship/lanes/contiguous.hpp>
 #include <tranship/lanes/heap_table.hpp>
 #include <tranship/lanes/lane.hpp>
 #include <tranship/lanes/multicast.hpp>
 #include <tranship/lanes/strided.hpp>
+#include <tranship/lanes/wait_guard.hpp>
 
 namespace tranship {
 namespace detail {
@@ -32,17 +34,6 @@ struct SameType {
 };
 template <class T>
 using Same = typename SameType<T>::Type;
-template <class T>
-struct MutableType {
-  using Type = T;
-};
-template <class T>
-struct MutableType<const T> {
-  using Type = T;
-};
-template <class T>
-using Mutable = typename MutableType<T>::Type;
-
 /// Elements of atomics, as fabric/context.hpp has them.
 template <class T>
 concept LaneElement = sizeof(T) == 4 || sizeof(T) == 8;
@@ -50,79 +41,6 @@ template <class T>
 concept LaneInteger = LaneElement<T> && requires(T a) {
   a& a;
 };
-
-/// Holds a 16-byte word of a copy in registers.
-struct CopiedPair {
-  unsigned long long low, high;
-};
-template <int width>
-struct CopiedWordOf : WordOf<width> {};
-template <>
-struct CopiedWordOf<16> {
-  using Type = CopiedPair;
-};
-template <int width>
-using CopiedWord = typename CopiedWordOf<width>::Type;
-
-/// Copies every lanes-th of `count` words, from number `lane` on. A lane reads several words before it writes the
-/// first, because each read by itself costs the latency of memory: with eight words, a block of 256 lanes puts 1 MiB
-/// within an H200 at 47 GB/s, and with one word at 21 GB/s (docs/gpu-facts.md).
-template <int width>
-TRANSHIP_SHARED inline void copy_words(int lane, int lanes, unsigned char* to, const unsigned char* from,
-                                       unsigned long long count) {
-  constexpr int ahead = 8;
-  const auto step = static_cast<unsigned long long>(lanes);
-  unsigned long long i = lane;
-  for (; i + (ahead - 1) * step < count; i += ahead * step) {
-    CopiedWord<width> words[ahead];
-    TRANSHIP_UNROLL
-    for (int k = 0; k < ahead; ++k) {
-      CopiedWord<width> word;
-      copy_bytes(&word, __builtin_assume_aligned(from + (i + k * step) * width, width), width);
-      words[k] = word;
-    }
-    TRANSHIP_UNROLL
-    for (int k = 0; k < ahead; ++k) {
-      const CopiedWord<width> word = words[k];
-      copy_bytes(__builtin_assume_aligned(to + (i + k * step) * width, width), &word, width);
-    }
-  }
-  for (; i < count; i += step)
-    copy_bytes(__builtin_assume_aligned(to + i * width, width), __builtin_assume_aligned(from + i * width, width),
-               width);
-}
-
-// What one lane copies when all of them copy `bytes` bytes.
-
-/// For lanes that run side by side, whose accesses should lie side by side: the widest words that source and target
-/// have in their natural places, and single bytes before the first and after the last of them.
-TRANSHIP_SHARED inline void copy_interleaved(int lane, int lanes, void* target, const void* source,
-                                             unsigned long long bytes) {
-  auto* to = static_cast<unsigned char*>(target);
-  const auto* from = static_cast<const unsigned char*>(source);
-  const auto place = reinterpret_cast<unsigned long long>(to);
-  const auto apart = place ^ reinterpret_cast<unsigned long long>(from);
-  const unsigned width = apart % 16 == 0 ? 16 : apart % 8 == 0 ? 8 : apart % 4 == 0 ? 4 : apart % 2 == 0 ? 2 : 1;
-  unsigned long long head = (width - place % width) % width;
-  if (head > bytes) head = bytes;
-  const unsigned long long words = (bytes - head) / width, tail = head + words * width;
-  copy_words<1>(lane, lanes, to, from, head);
-  if (width == 16) copy_words<16>(lane, lanes, to + head, from + head, words);
-  if (width == 8) copy_words<8>(lane, lanes, to + head, from + head, words);
-  if (width == 4) copy_words<4>(lane, lanes, to + head, from + head, words);
-  if (width == 2) copy_words<2>(lane, lanes, to + head, from + head, words);
-  if (width == 1) copy_words<1>(lane, lanes, to + head, from + head, words);
-  copy_words<1>(lane, lanes, to + tail, from + tail, bytes - tail);
-}
-
-/// For lanes that run one after the other, each of which should go through memory in long rows.
-TRANSHIP_SHARED inline void copy_in_runs(int lane, int lanes, void* target, const void* source,
-                                         unsigned long long bytes) {
-  constexpr unsigned long long run = 1 << 16;
-  for (unsigned long long first = lane * run; first < bytes; first += lanes * run)
-    copy_bytes(static_cast<unsigned char*>(target) + first, static_cast<const unsigned char*>(source) + first,
-               bytes - first < run ? bytes - first : run);
-}
 
 template <class T>
 TRANSHIP_SHARED inline bool is_in_place(const void* at) {
@@ -144,6 +62,7 @@ struct HeapView {
   HeapTable heaps;
   int rank = 0;
   int size = 0;
+  WaitGuard* guard = nullptr;  ///< of waits on a device, in its memory
 
   TRANSHIP_SHARED bool is_direct(int peer) const { return heaps.is_direct(peer); }
 
@@ -312,7 +231,7 @@ struct HeapView {
     if (group.lane() == 0) {
       poll(group);
       seen = detail::load_word(signal);
-      detail::acquire_word(signal, seen);
+      detail::acquire_word(signal, seen, reach());
       acquire(group, signal);
       if constexpr (requires { group.polled(call, signal, rank, bits(seen)); })
         group.polled(call, signal, rank, bits(seen));
@@ -462,7 +381,7 @@ struct HeapView {
         [&] {
           return GroupCall{"fence", where};
         },
-        [&](const auto& m) { m.fence(where); });
+        [&] { detail::word_fence(reach()); }, [&](const auto& m) { m.fence(where); });
   }
   template <class Group>
   TRANSHIP_SHARED void quiet(const Group& group, KernelSite where = KernelSite::here()) const {
@@ -471,7 +390,20 @@ struct HeapView {
         [&] {
           return GroupCall{"quiet", where};
         },
-        [&](const auto& m) { m.quiet(where); });
+        [&] { detail::full_fence(reach()); }, [&](const auto& m) { m.quiet(where); });
+  }
+
+  /// Whether a wait under the guard has given up, of this rank or another one: then this kernel should return, for no
+  /// further wait ends otherwise. All lanes of the group get the same answer. Always false on the CPU, where waits
+  /// throw, and where a wait that gives up traps.
+  template <class Group>
+  TRANSHIP_SHARED bool gave_up(const Group& group, KernelSite where = KernelSite::here()) const {
+    const auto call = [&] { return GroupCall{"gave_up", where}; };
+    group.enter(call);
+    bool has_given_up = false;
+    if (group.lane() == 0 && guard)
+      has_given_up = detail::load_word(&guard->state) == static_cast<unsigned long long>(WaitGuard::given_up);
+    return group.share(call, has_given_up);
   }
 
   // Memory of peers, to load and store.
@@ -720,18 +652,30 @@ struct HeapView {
   template <class Group, class T>
   TRANSHIP_SHARED static void copy_arrays_together(const Group& group, const StridedSpan<T>& target,
                                                    const StridedSpan<const T>& source, void* to, const void* from) {
-    constexpr int width = detail::strided_width<T>;
-    const CopyBlock block = detail::block_of(target, source);
-    if (element_count(block) == 0) return;
     auto* there = static_cast<unsigned char*>(to);
     const auto* here = static_cast<const unsigned char*>(from);
-    if (block.dims == 1 && block.source_strides[0] == width && block.target_strides[0] == width)
-      copy_together(group, there, here, static_cast<unsigned long long>(block.extents[0]) * width);
-    else if constexpr (Group::runs_side_by_side)
-      detail::copy_strided_interleaved<width, width == 1 ? 1 : alignof(T)>(group.lane(), group.lanes(), block, there,
-                                                                           here);
-    else
-      detail::copy_strided_in_rows<width>(group.lane(), group.lanes(), block, there, here);
+    const auto is_row = [](const auto& block, int width) {
+      return block.dims == 1 && block.source_strides[0] == width && block.target_strides[0] == width;
+    };
+    if constexpr (Group::runs_side_by_side) {
+      constexpr int width = sizeof(T);
+      detail::StridedBlock block = detail::strided_block_of(target, source);
+      const auto count = static_cast<unsigned long long>(block.count());
+      if (count == 0) return;
+      if (is_row(block, width))
+        copy_together(group, there, here, count * width);
+      else
+        detail::copy_strided_interleaved(group.lane(), group.lanes(), block, width, there, here);
+    } else {
+      constexpr int width = detail::strided_width<T>;
+      const CopyBlock block = detail::block_of(target, source);
+      const auto count = static_cast<unsigned long long>(element_count(block));
+      if (count == 0) return;
+      if (is_row(block, width))
+        copy_together(group, there, here, count * width);
+      else
+        detail::copy_strided_in_rows<width>(group.lane(), group.lanes(), block, there, here);
+    }
   }
   template <class Group, class Call, class T, class F>
   TRANSHIP_SHARED void copy_array_there(const Group& group, const Call& call, const StridedSpan<T>& target,
@@ -810,7 +754,7 @@ struct HeapView {
     if (is_direct(peer)) {
       group.leave(call);
       if (group.lane() == 0) {
-        detail::system_fence();
+        detail::word_fence(reach());
         raise(word, value, op);
       }
     }
@@ -834,16 +778,23 @@ struct HeapView {
   // What one lane does, in a call that all have entered.
 
   template <class Group, class Call, class T>
-  TRANSHIP_SHARED static T await(const Group& group, const Call& call, const T* variable, Comparison comparison,
-                                 T value, int raised_by = -1) {
+  TRANSHIP_SHARED T await(const Group& group, const Call& call, const T* variable, Comparison comparison, T value,
+                          int raised_by = -1) const {
     T seen{};
-    group.wait(call, variable, comparison, value, raised_by, [&] {
+    group.wait(wait_place(variable, raised_by), call, variable, comparison, value, [&] {
       seen = detail::load_word(variable);
       return holds(seen, comparison, value);
     });
-    detail::acquire_word(variable, seen);
+    detail::acquire_word(variable, seen, reach());
     acquire(group, variable);
     return seen;
+  }
+  TRANSHIP_SHARED detail::WaitPlace wait_place(const void* variable, int raised_by) const {
+    return {guard, rank, raised_by, heaps.offset_of(variable)};
+  }
+  /// For whom fences order.
+  TRANSHIP_SHARED detail::Reach reach() const {
+    return heaps.is_on_one_device ? detail::Reach::device : detail::Reach::system;
   }
   /// This rank has looked at its variable.
   template <class Group, class T>
@@ -921,15 +872,15 @@ struct HeapView {
     return count;
   }
   template <class Group, class Call, class T>
-  TRANSHIP_SHARED static long long await_any(const Group& group, const Call& call, const Variables<T>& all) {
+  TRANSHIP_SHARED long long await_any(const Group& group, const Call& call, const Variables<T>& all) const {
     long long first = 0;
     while (first < all.at.size && all.is_skipped(first)) ++first;
     if (first == all.at.size) return -1;
     long long place = -1;
     // The first one stands for all of them where a failure shows one.
-    group.wait(call, all.at.data + first, all.comparison, all.value, -1,
+    group.wait(wait_place(all.at.data + first, -1), call, all.at.data + first, all.comparison, all.value,
                [&] { return (place = find_any(group, all)) >= 0; });
-    if constexpr (Group::runs_side_by_side) detail::system_fence();
+    if constexpr (Group::runs_side_by_side) detail::word_fence(reach());
     return place;
   }
   /// Looks once, by one lane: find() is 0 or false where it has not found what it looks for.
@@ -942,7 +893,7 @@ struct HeapView {
       poll(group);
       result = find();
       if (result) {
-        if constexpr (Group::runs_side_by_side) detail::system_fence();
+        if constexpr (Group::runs_side_by_side) detail::word_fence(reach());
       } else if (all.at.size > 0) {
         if constexpr (requires { group.missed(call, all.at.data, all.comparison, all.value); })
           group.missed(call, all.at.data, all.comparison, all.value);
@@ -1004,12 +955,12 @@ struct HeapView {
     polled(group, call, variable, peer, seen);
   }
 
-  template <class Group, class Call, class F>
-  TRANSHIP_SHARED void order(const Group& group, const Call& call, const F& send) const {
+  template <class Group, class Call, class Fence, class F>
+  TRANSHIP_SHARED void order(const Group& group, const Call& call, const Fence& fence, const F& send) const {
     group.enter(call);
     if (group.lane() == 0) {
       if (heaps.is_complete)
-        detail::system_fence();
+        fence();
       else
         by_message(group, send);
     }

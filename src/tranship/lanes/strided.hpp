@@ -5,6 +5,7 @@
 #include <tranship/kernels/copy_block.hpp>
 #include <tranship/kernels/shared.hpp>
 #include <tranship/kernels/strided_copy.hpp>
+#include <tranship/lanes/contiguous.hpp>
 
 namespace tranship {
 
@@ -131,24 +132,151 @@ TRANSHIP_SHARED inline CopyBlock block_of(const StridedSpan<T>& target, const St
 
 // What one lane copies of a block that is not empty, when all of them copy it.
 
-/// For lanes that run side by side: element by element, in the order of the target, so that neighbours write side by
-/// side. `aligned` is how elements lie on both sides.
-template <int width, int aligned>
-TRANSHIP_SHARED inline void copy_strided_interleaved(int lane, int lanes, const CopyBlock& block, unsigned char* target,
-                                                     const unsigned char* source) {
-  const auto count = static_cast<unsigned long long>(element_count(block));
-  for (unsigned long long i = lane; i < count; i += lanes) {
-    unsigned char* to = target;
-    const unsigned char* from = source;
-    unsigned long long rest = i;
-    for (int d = block.dims - 1; d >= 0; --d) {
-      const auto extent = static_cast<unsigned long long>(block.extents[d]);
-      const auto at = static_cast<long long>(rest % extent);
-      rest /= extent;
-      to += at * block.target_strides[d];
-      from += at * block.source_strides[d];
+/// Elements that lanes copy which run side by side: a CopyBlock with as many dimensions as a StridedSpan has, and one
+/// for the units of an element or a row. It is small and begins empty, because each lane has one in its own memory.
+struct StridedBlock {
+  static constexpr int dims_max = 8;
+
+  int dims;
+  long long extents[dims_max];
+  long long source_strides[dims_max];  ///< in bytes
+  long long target_strides[dims_max];
+
+  TRANSHIP_SHARED long long count() const {
+    long long count = 1;
+    for (int d = 0; d < dims; ++d) count *= extents[d];
+    return count;
+  }
+};
+
+/// Inserts a dimension by the size of its target stride, the largest first.
+__attribute__((noinline)) TRANSHIP_SHARED inline void add_dimension(StridedBlock& block, long long extent,
+                                                                    long long source_stride, long long target_stride) {
+  int at = block.dims++;
+  TRANSHIP_UNROLL_BY(1)
+  for (; at > 0 && magnitude(block.target_strides[at - 1]) < magnitude(target_stride); --at) {
+    block.extents[at] = block.extents[at - 1];
+    block.source_strides[at] = block.source_strides[at - 1];
+    block.target_strides[at] = block.target_strides[at - 1];
+  }
+  block.extents[at] = extent;
+  block.source_strides[at] = source_stride;
+  block.target_strides[at] = target_stride;
+}
+/// Joins dimensions that are one on both sides.
+__attribute__((noinline)) TRANSHIP_SHARED inline void join_dimensions(StridedBlock& block) {
+  int out = 0;
+  TRANSHIP_UNROLL_BY(1)
+  for (int d = 0; d < block.dims; ++d) {
+    const bool is_next = out > 0 && block.source_strides[out - 1] == block.source_strides[d] * block.extents[d] &&
+                         block.target_strides[out - 1] == block.target_strides[d] * block.extents[d];
+    const int at = is_next ? out - 1 : out++;
+    block.extents[at] = is_next ? block.extents[at] * block.extents[d] : block.extents[d];
+    block.source_strides[at] = block.source_strides[d];
+    block.target_strides[at] = block.target_strides[d];
+  }
+  block.dims = out;
+}
+/// The elements of two arrays of the same extents, in an order that suits the target: no two elements of a target are
+/// one, so any order copies the same. No dimensions are one element; where there is none, some extent is 0.
+template <class T>
+TRANSHIP_SHARED inline StridedBlock strided_block_of(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
+  constexpr auto width = static_cast<long long>(sizeof(T));
+  StridedBlock block;
+  block.dims = 0;
+  bool is_empty = false;
+  TRANSHIP_UNROLL_BY(1)
+  for (int d = 0; d < target.dims; ++d) is_empty |= target.extents[d] == 0;
+  TRANSHIP_UNROLL_BY(1)
+  for (int d = 0; d < target.dims; ++d)
+    // Strides that are not taken may be any number.
+    if (is_empty)
+      add_dimension(block, 0, 0, 0);
+    else if (target.extents[d] != 1)
+      add_dimension(block, target.extents[d], source.strides[d] * width, target.strides[d] * width);
+  join_dimensions(block);
+  return block;
+}
+
+/// Cuts the rows of a block into the widest units, of at most 16 bytes, that lie in their natural places on both sides,
+/// and returns their width. An element is a row where the elements of the last dimension do not lie side by side.
+TRANSHIP_SHARED inline int cut_into_units(StridedBlock& block, int width, const void* target, const void* source) {
+  long long row_bytes = width;
+  const int last = block.dims - 1;
+  if (last >= 0 && block.source_strides[last] == width && block.target_strides[last] == width)
+    row_bytes *= block.extents[block.dims = last];
+  unsigned long long places = 16 | static_cast<unsigned long long>(row_bytes) |
+                              reinterpret_cast<unsigned long long>(target) |
+                              reinterpret_cast<unsigned long long>(source);
+  for (int d = 0; d < block.dims; ++d)
+    places |= static_cast<unsigned long long>(block.source_strides[d] | block.target_strides[d]);
+  const auto unit = static_cast<int>(places & (0 - places));
+  if (row_bytes > unit) {
+    const int d = block.dims++;
+    block.extents[d] = row_bytes / unit;
+    block.source_strides[d] = block.target_strides[d] = unit;
+  }
+  return unit;
+}
+
+/// Copies units in the order of the target, so that neighbours write side by side, and several of them at a time. Index
+/// is wide enough for their count and as many again: a device divides numbers of 64 bits five times as slowly.
+template <int width, class Index>
+TRANSHIP_SHARED inline void copy_units_indexed(Index lane, Index lanes, Index count, const StridedBlock& block,
+                                               unsigned char* target, const unsigned char* source) {
+  constexpr int ahead = 4;
+  for (Index first = lane; first < count; first += ahead * lanes) {
+    CopiedWord<width> words[ahead];
+    unsigned char* to[ahead];
+    TRANSHIP_UNROLL
+    for (int k = 0; k < ahead; ++k) {
+      const Index i = first + static_cast<Index>(k) * lanes;
+      if (i >= count) continue;
+      to[k] = target;
+      const unsigned char* from = source;
+      Index rest = i;
+      TRANSHIP_UNROLL_BY(1)
+      for (int d = block.dims - 1; d >= 0; --d) {
+        const auto extent = static_cast<Index>(block.extents[d]);
+        const auto at = static_cast<long long>(rest % extent);
+        rest /= extent;
+        to[k] += at * block.target_strides[d];
+        from += at * block.source_strides[d];
+      }
+      words[k] = load_copied<width>(from);
     }
-    copy_bytes(__builtin_assume_aligned(to, aligned), __builtin_assume_aligned(from, aligned), width);
+    TRANSHIP_UNROLL
+    for (int k = 0; k < ahead; ++k)
+      if (first + static_cast<Index>(k) * lanes < count) store_copied<width>(to[k], words[k]);
+  }
+}
+/// In a function of its own, of which a kernel with many transfers has one copy.
+template <int width>
+__attribute__((noinline)) TRANSHIP_SHARED inline void copy_units(int lane, int lanes, const StridedBlock& block,
+                                                                 unsigned char* target, const unsigned char* source) {
+  const auto count = static_cast<unsigned long long>(block.count());
+  if (count >> 31)
+    copy_units_indexed<width>(static_cast<unsigned long long>(lane), static_cast<unsigned long long>(lanes), count,
+                              block, target, source);
+  else
+    copy_units_indexed<width>(static_cast<unsigned>(lane), static_cast<unsigned>(lanes), static_cast<unsigned>(count),
+                              block, target, source);
+}
+
+/// For lanes that run side by side. Changes the block, of elements of `width` bytes.
+TRANSHIP_SHARED inline void copy_strided_interleaved(int lane, int lanes, StridedBlock& block, int width,
+                                                     unsigned char* target, const unsigned char* source) {
+  switch (cut_into_units(block, width, target, source)) {
+    case 1:
+      return copy_units<1>(lane, lanes, block, target, source);
+    case 2:
+      return copy_units<2>(lane, lanes, block, target, source);
+    case 4:
+      return copy_units<4>(lane, lanes, block, target, source);
+    case 8:
+      return copy_units<8>(lane, lanes, block, target, source);
+    default:
+      return copy_units<16>(lane, lanes, block, target, source);
   }
 }
 

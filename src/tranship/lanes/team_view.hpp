@@ -15,7 +15,8 @@ struct TeamView {
   int count = 1;
   int member = 0;  ///< this rank's place
   /// This rank's words, at the same place of the heaps of all members: word 0 counts the meetings that this rank has
-  /// come to, and the first word of line 1 + k those in which the member 2^k before this one has come to round k.
+  /// come to, and the first word of line 1 + k those in which the member 2^k before this one has come to round k; on a
+  /// device, where few members meet without rounds, those to which member k has come.
   unsigned long long* words = nullptr;
   const int* ranks = nullptr;
 

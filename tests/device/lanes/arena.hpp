@@ -68,6 +68,8 @@ struct RunArgs {
   TeamKind team = TeamKind::world;
   int variant = 0;
   int rounds = 100;  ///< rounds of a ring
+  bool is_on_one_device = false;
+  WaitGuard* guard = nullptr;
 };
 
 /// Describes a run to a case.

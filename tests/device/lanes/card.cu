@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include <tranship/fabric/lanes/lost_wait.hpp>
+
 #include "lanes/card.hpp"
 #include "lanes/card_parts.hpp"
 #include "support/card.hpp"
@@ -55,6 +57,8 @@ Card::Card(double limit_s) : watchdog_(limit_s), parts_(new Parts) {
   TRANSHIP_CUDA(cudaMalloc(&parts_->heaps, ranks_max * heap_bytes));
   TRANSHIP_CUDA(cudaMallocHost(&parts_->staging, ranks_max * heap_bytes));
   TRANSHIP_CUDA(cudaMalloc(&parts_->table, ranks_max * sizeof(unsigned char*)));
+  TRANSHIP_CUDA(cudaMalloc(&parts_->guard, sizeof(WaitGuard)));
+  TRANSHIP_CUDA(cudaMallocHost(&parts_->record, sizeof(WaitRecord)));
   watchdog_.end();
 }
 Card::~Card() {
@@ -62,7 +66,22 @@ Card::~Card() {
   cudaFree(parts_->heaps);
   cudaFree(parts_->table);
   cudaFreeHost(parts_->staging);
+  cudaFree(parts_->guard);
+  cudaFreeHost(parts_->record);
   delete parts_;
+}
+
+void Card::Parts::arm(cudaStream_t stream, unsigned long long limit_ns, bool traps) {
+  *record = {};
+  WaitGuard armed;
+  armed.limit_ns = limit_ns;
+  armed.record = record;
+  armed.traps = traps;
+  TRANSHIP_CUDA(cudaMemcpyAsync(guard, &armed, sizeof armed, cudaMemcpyHostToDevice, stream));
+  TRANSHIP_CUDA(cudaStreamSynchronize(stream));
+}
+std::string Card::Parts::lost_wait() const {
+  return has_lost_wait(*record) ? tranship::lost_wait(*record).message() : "";
 }
 
 void Card::load(const Kernels& kernels) {
@@ -105,6 +124,8 @@ void Card::run(const void* kernel, As as, RunArgs run, int lanes, std::vector<un
   TRANSHIP_CUDA(cudaMemcpyAsync(parts_->table, heaps, sizeof heaps, cudaMemcpyHostToDevice, first));
   TRANSHIP_CUDA(cudaStreamSynchronize(first));
   run.heaps = parts_->table;
+  run.guard = parts_->guard;
+  parts_->arm(first, static_cast<unsigned long long>(watchdog_.limit_s() * 0.5e9));
   run.spacing_bytes = run.has_places ? 0 : heap_bytes;
   void* arguments[] = {&run};
   const dim3 shape = lanes == 256 ? dim3(8, 4, 8) : lanes == 96 ? dim3(32, 3) : dim3(static_cast<unsigned>(lanes));
@@ -129,6 +150,10 @@ void Card::run(const void* kernel, As as, RunArgs run, int lanes, std::vector<un
   TRANSHIP_CUDA(cudaStreamSynchronize(first));
   std::memcpy(bytes.data(), parts_->staging, bytes.size());
   watchdog_.end();
+  if (const std::string lost = parts_->lost_wait(); !lost.empty()) {
+    fault(lost + ": " + what);
+    std::_Exit(4);
+  }
 }
 
 }  // namespace tranship::device

@@ -26,13 +26,14 @@ inline const char* name_of(As as) {
   return as == As::blocks ? "blocks" : "streams";
 }
 
-/// Ends the program, with a fault that names what runs, when that exceeds its time limit: waits of kernels have no
-/// limit of their own.
+/// Ends the program, with a fault that names what runs, when that exceeds its time limit. Waits of kernels have a
+/// shorter limit of their own.
 class Watchdog {
  public:
   explicit Watchdog(double limit_s);
   void begin(const std::string& what);
   void end();
+  double limit_s() const { return limit_s_; }
 
  private:
   double limit_s_;
@@ -52,6 +53,10 @@ class Card {
            const std::string& what);
   /// Measures what the header's own operations cost.
   void measure();
+  /// Checks that waits for what never comes end, in an error that says who has waited, and that the next kernel works.
+  void check_lost_waits(double limit_s, int trials);
+  /// The same of a wait that traps. The card is of no use afterwards.
+  void check_trap();
 
  private:
   Watchdog watchdog_;

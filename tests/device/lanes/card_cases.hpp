@@ -21,10 +21,12 @@ __global__ void case_kernel(RunArgs run) {
                        .direct = run.heaps,
                        .count = run.ranks,
                        .is_complete = true,
+                       .is_on_one_device = run.is_on_one_device,
                        .spacing_bytes = run.spacing_bytes,
                        .first = run.spacing_bytes ? run.heaps[0] : nullptr},
                       rank,
-                      run.ranks};
+                      run.ranks,
+                      run.guard};
   run_case<Case, scope>(RankLane<CudaLane>(lane, lane.block_index() % run.blocks, run.blocks),
                         case_args(heap, heap.heaps.own + guard_bytes, run));
 }

@@ -2,7 +2,7 @@
 // share one card, as blocks of one cooperative launch or as streams of one process. Each case (arena.hpp) runs on the
 // same random bytes on both sides, and the whole heaps are compared.
 //
-//   device_lanes [--small] [--ranks N] [--as blocks|streams] [--only TEXT] [--no-times]
+//   device_lanes [--small] [--ranks N] [--as blocks|streams] [--only TEXT] [--no-times] [--no-lost]
 //   device_lanes --host [--small] [--ranks N] [--only TEXT]     without a card: all routes of the CPU agree
 #include <chrono>
 #include <cstdlib>
@@ -22,6 +22,7 @@ namespace {
 struct Options {
   bool host = false;
   bool times = true;
+  bool lost = true;
   Extent extent = Extent::full;
   std::vector<int> ranks;
   std::vector<As> as = {As::blocks, As::streams};
@@ -159,6 +160,9 @@ void run_on_card(const Options& options, const std::vector<HostCase>& cases) {
   Card card(options.extent == Extent::small ? 120 : 10);
   card.load(kernels);
   if (options.times && options.extent == Extent::full) card.measure();
+  // Under a checker, all takes much longer.
+  if (options.lost)
+    card.check_lost_waits(options.extent == Extent::full ? 3e-3 : 0.5, options.extent == Extent::full ? 5 : 1);
   long long launched = 0;
   double host_s = 0;
   const auto begin = Clock::now();
@@ -177,6 +181,7 @@ void run_on_card(const Options& options, const std::vector<HostCase>& cases) {
           card.run(kernels[c], as, batch.runs[i].args, batch.runs[i].lanes, heaps.bytes,
                    name + ": " + name_of(batch.runs[i]));
           ++launched;
+          for (std::size_t rank = 0; rank < wanted[i].size(); ++rank) forget_words(heaps.arena(rank));
           return heaps.difference_from(wanted[i]);
         });
       }
@@ -185,6 +190,8 @@ void run_on_card(const Options& options, const std::vector<HostCase>& cases) {
   answer("runs of cases on the card", std::to_string(launched),
          std::to_string(seconds_since(begin)) + " s, of which the CPU as the reference took " + std::to_string(host_s) +
              " s");
+  // A checker would report the trap.
+  if (options.lost && options.extent == Extent::full) card.check_trap();
 }
 
 Options options_of(int count, char** arguments) {
@@ -196,6 +203,8 @@ Options options_of(int count, char** arguments) {
       options.host = true;
     } else if (word == "--no-times") {
       options.times = false;
+    } else if (word == "--no-lost") {
+      options.lost = false;
     } else if (word == "--small") {
       options.extent = Extent::small;
     } else if (word == "--ranks") {

@@ -104,7 +104,8 @@ std::string name_of(const CaseFacts& facts) {
 std::string name_of(const Run& run) {
   return "variant " + std::to_string(run.args.variant) + ", " + std::to_string(run.args.ranks) + " ranks of " +
          std::to_string(run.args.blocks) + " x " + std::to_string(run.lanes) + " lanes, team " +
-         name_of(run.args.team) + (run.args.has_places ? ", places" : "") + ", seed " + std::to_string(run.seed);
+         name_of(run.args.team) + (run.args.has_places ? ", places" : "") +
+         (run.args.is_on_one_device ? ", one device" : "") + ", seed " + std::to_string(run.seed);
 }
 
 std::vector<Run> runs_of(const CaseFacts& facts, int ranks, Extent extent) {
@@ -122,6 +123,7 @@ std::vector<Run> runs_of(const CaseFacts& facts, int ranks, Extent extent) {
       run.args.variant = variant;
       run.args.blocks = below(random, 4) == 0 ? 2 : 1;
       run.args.has_places = below(random, 3) == 0;
+      run.args.is_on_one_device = below(random, 2) == 0;
       run.args.team = facts.uses_team ? TeamKind((i + below(random, team_kinds)) % team_kinds) : TeamKind::world;
       // Runs of more than 2 ranks replace a team of one by the world.
       if (run.args.team == TeamKind::single && ranks > 2) run.args.team = TeamKind::world;
@@ -130,6 +132,16 @@ std::vector<Run> runs_of(const CaseFacts& facts, int ranks, Extent extent) {
     }
   }
   return runs;
+}
+
+void forget_words(unsigned char* arena) {
+  for (int team = 0; team < team_kinds; ++team) {
+    unsigned char* const words = arena + words_at + team * words_bytes;
+    std::uint64_t meetings = 0;
+    std::memcpy(&meetings, words, sizeof meetings);
+    std::memset(words, 0, words_bytes);
+    words[0] = meetings != 0;
+  }
 }
 
 std::vector<Bytes> arenas_before(const CaseFacts& facts, const Run& run) {
@@ -185,6 +197,7 @@ std::vector<std::vector<Bytes>> arenas_after(const HostCase& of, const std::vect
       run_grid(world, {.blocks = run.args.blocks, .block = {.lanes = run.lanes}},
                [&](const CpuLane& lane) { (route == Route::side_by_side ? of.run_side_by_side : of.run)(lane, args); });
       world.barrier();
+      forget_words(memory.local());
       std::memcpy(after[i][rank].data(), memory.local(), arena_bytes);
       world.barrier();
     }

@@ -21,6 +21,10 @@ struct Run {
 std::string name_of(const CaseFacts& facts);
 std::string name_of(const Run& run);
 
+/// Leaves, of the words of all teams of an arena after a run, only whether members have met: how they do is their own
+/// affair, and lanes that run side by side do it in another way.
+void forget_words(unsigned char* arena);
+
 enum class Extent { small, full };
 /// Returns all variants; 2 ranks have blocks of all sizes, and other counts have some of them.
 std::vector<Run> runs_of(const CaseFacts& facts, int ranks, Extent extent);

@@ -6,6 +6,7 @@ from findings import CardLost
 
 RANKS = 2
 HEAP_BYTES = 1 << 18
+WAIT_LIMIT_NS = 2_000_000_000
 
 
 class Driver:
@@ -124,15 +125,19 @@ class World:
         self.base = driver.memory(RANKS * HEAP_BYTES)
         self.table = driver.memory(8 * RANKS)
         driver.write(self.table, self.base + HEAP_BYTES * np.arange(RANKS, dtype=np.uint64))
+        # A WaitGuard (lanes/wait_guard.hpp): state, limit, record, whether it traps. A wait that gives up returns what it
+        # has seen last, which the kernels compare.
+        self.guard = driver.memory(32)
+        driver.write(self.guard, np.frombuffer(struct.pack("<QQQ?7x", 0, WAIT_LIMIT_NS, 0, False), np.uint8))
         self.heaps = np.empty((RANKS, HEAP_BYTES), np.uint8)
         self.streams = [driver.stream() for _ in range(RANKS)]
         self.used = 0
 
     def view(self, rank):
-        """Packs a HeapView (lanes/rma.hpp): own heap, size, table of heaps, its entries, is_complete, spacing,
-        first heap, rank, ranks."""
-        view = struct.pack("<QQQi?3xqQii", self.base + rank * HEAP_BYTES, HEAP_BYTES, self.table, RANKS, True, HEAP_BYTES,
-                           self.base, rank, RANKS)
+        """Packs a HeapView (lanes/rma.hpp): own heap, size, table of heaps, its entries, is_complete, is_on_one_device,
+        spacing, first heap, rank, ranks, guard."""
+        view = struct.pack("<QQQi??2xqQiiQ", self.base + rank * HEAP_BYTES, HEAP_BYTES, self.table, RANKS, True, True,
+                           HEAP_BYTES, self.base, rank, RANKS, self.guard)
         return self.np.frombuffer(view, self.np.uint8)
 
     def numba_stream(self, rank):

@@ -7,43 +7,21 @@
 
 __constant__ tranship::HeapView ts_heap;
 
-// numba_seed.py knows its layout.
-static_assert(sizeof(tranship::HeapView) == 56);
+// card.py knows their layouts.
+static_assert(sizeof(tranship::HeapView) == 64 && sizeof(tranship::WaitGuard) == 32);
 namespace tranship::device {
 
 using Address = unsigned long long;
 using Byte = unsigned char;
 
-__device__ inline unsigned long long now_ns() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
-/// Gives up a wait after a while, and returns the value that it has seen last, which the caller compares.
-template <Scope scope>
-class PatientGroup : public CudaGroup<scope> {
- public:
-  static constexpr unsigned long long limit_ns = 2'000'000'000;
-
-  __device__ explicit PatientGroup(const CudaGroup<scope>& group) : CudaGroup<scope>(group) {}
-
-  template <class Call, class T, class Ready>
-  __device__ void wait(const Call&, const T*, Comparison, T, int, const Ready& ready) const {
-    const unsigned long long begin = now_ns();
-    while (!ready() && now_ns() - begin < limit_ns) {
-    }
-  }
-};
-
 __device__ inline auto thread() {
-  return PatientGroup<Scope::thread>(CudaLane().thread());
+  return CudaLane().thread();
 }
 __device__ inline auto warp() {
-  return PatientGroup<Scope::warp>(CudaLane().warp());
+  return CudaLane().warp();
 }
 __device__ inline auto block() {
-  return PatientGroup<Scope::block>(CudaLane().block());
+  return CudaLane().block();
 }
 
 __device__ inline Span<Byte> target_of(Address at, long long bytes) {

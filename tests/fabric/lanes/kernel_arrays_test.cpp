@@ -104,8 +104,10 @@ void expect_moved_once(SplitMix64& random, const std::vector<Index>& extents) {
         std::vector<T> before = target;
         auto* there = reinterpret_cast<unsigned char*>(to.data);
         const auto* here = reinterpret_cast<const unsigned char*>(from.data);
+        detail::StridedBlock of_lane = detail::strided_block_of<T>(to, from);
+        ASSERT_EQ(of_lane.count() * Index(sizeof(T)), element_count(block) * width);
         if (side_by_side)
-          detail::copy_strided_interleaved<width, 1>(lane, lanes, block, there, here);
+          detail::copy_strided_interleaved(lane, lanes, of_lane, sizeof(T), there, here);
         else
           detail::copy_strided_in_rows<width>(lane, lanes, block, there, here);
         changed += std::size_t(std::inner_product(before.begin(), before.end(), target.begin(), 0, std::plus<>(),

@@ -265,10 +265,11 @@ class CpuGroup {
     return detail::load<T>(&slot);
   }
   template <class Call, class T, class Ready>
-  void wait(const Call& call, const T* word, Comparison comparison, T value, Rank raised_by, const Ready& ready) const {
+  void wait(const detail::WaitPlace& place, const Call& call, const T* word, Comparison comparison, T value,
+            const Ready& ready) const {
     if (ready()) return;
     WaitNote note = executor_->note(call(), word);
-    note.raised_by = raised_by;
+    note.raised_by = place.raised_by;
     note.wants(comparison, value);
     executor_->wait(
         [&] {
