@@ -53,7 +53,7 @@ tranship_cuda_kernels:
 )");
 ]] @ONLY)
 
-file(GLOB tranship_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tranship/cuda/*.cpp)
+file(GLOB_RECURSE tranship_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tranship/cuda/*.cpp)
 tranship_unite(tranship_cuda_united ${PROJECT_SOURCE_DIR}/src ${tranship_cuda_sources})
 add_library(tranship_cuda ${tranship_cuda_united} ${PROJECT_BINARY_DIR}/cuda/kernels.cpp)
 add_library(tranship::cuda ALIAS tranship_cuda)
@@ -63,5 +63,5 @@ set_target_properties(tranship_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON EXPO
 target_compile_options(tranship_cuda PRIVATE ${tranship_warnings})
 target_include_directories(tranship_cuda SYSTEM PRIVATE ${TRANSHIP_CUDA_INCLUDE_DIR})
 target_link_libraries(tranship_cuda PUBLIC tranship::tranship PRIVATE fmt::fmt ${CMAKE_DL_LIBS})
-# The registration is an object of an archive that nobody names.
-target_link_options(tranship_cuda INTERFACE LINKER:-u,tranship_cuda_devices)
+# Registrations are objects of an archive that no program names.
+target_link_options(tranship_cuda INTERFACE LINKER:-u,tranship_cuda_devices LINKER:-u,tranship_cuda_software)

@@ -192,6 +192,7 @@ STAGES = (
         fact("vmm", "Memory that is reserved, created, mapped and exported piece by piece.", 30),
         fact("processes", "Ranks that are processes on one card.", 45),
         probe("under_mps", "The same, sharing the card by MPS.", 45, (("device_facts_processes", "alone"),), "processes under MPS"),
+        runs("contract", "The contract of drivers that software cards keep, asked of the card's driver.", 60),
         fact("halves", "Sums of all pairs of 16-bit floats, against the CPU.", 60),
     )),
     Stage(3, "The device code that stands", "Kernels of `src/tranship/lanes` and `src/tranship/kernels`, compared with the CPU to the bit.", (

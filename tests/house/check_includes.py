@@ -24,7 +24,7 @@ for height, name in enumerate(TOP):
 BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between places
 BELOW["file"] -= {"run", "collectives", "array"}  # files have no world
 BELOW["view"] = {"base", "layout", "plan", "program", "view"}  # pictures
-BELOW["cuda"] = {"base", "kernels", "lanes", "memory", "cuda"}  # registers itself with memory: nobody includes it
+BELOW["cuda"] = {"base", *RIGHT, "cuda"}  # registers itself with memory: no layer includes it
 for name in ("face", "cli"):
     BELOW[name].add("view")
 

@@ -1,0 +1,65 @@
+// Private: the calls of the driver, as software cards answer them. Two lists name them.
+#pragma once
+
+#include <cuda.h>
+
+#include <tranship/cuda/software/state.hpp>
+
+namespace tranship::cuda::software {
+
+namespace calls {
+#define TRANSHIP_DRIVER_CALL(name) decltype(::name) name;
+#include <tranship/cuda/driver_calls.def>
+#include <tranship/cuda/software/more_calls.def>
+#undef TRANSHIP_DRIVER_CALL
+}  // namespace calls
+
+const KernelTwin* twin_named(std::string_view name);
+
+/// What a call may do while a stream is captured, and in a host function.
+enum class Kind : unsigned char {
+  plain,     ///< allowed in captures
+  unsafe,    ///< ends captures, unless they are relaxed
+  forbidden  ///< ends captures
+};
+
+/// The card of the current context of this thread; null where it has none.
+Card* current_card() noexcept;
+/// Whether a capture is under way that a call of `kind` ends, which it then does.
+bool ends_capture(State& all, Kind kind);
+
+/// Calls `f(state, card, lock)` for the current context, unless the call is refused.
+template <class F>
+CUresult on_card(Kind kind, F f) {
+  State* const all = state();
+  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
+  Lock lock(all->mutex);
+  Card* const card = current_card();
+  if (!card) return CUDA_ERROR_INVALID_CONTEXT;
+  if (card->failure != CUDA_SUCCESS) return card->failure;
+  if (ends_capture(*all, kind)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return f(*all, *card, lock);
+}
+
+/// The stream of a handle, or null and why.
+struct FoundStream {
+  Stream* stream = nullptr;
+  CUresult why = CUDA_SUCCESS;
+};
+FoundStream find_stream(State& all, Card& card, CUstream handle);
+
+/// The same for a stream to which work is given.
+template <class F>
+CUresult on_stream(CUstream handle, F f) {
+  return on_card(Kind::plain, [&](State& all, Card& card, Lock& lock) -> CUresult {
+    const FoundStream found = find_stream(all, card, handle);
+    if (!found.stream) return found.why;
+    Stream& stream = *found.stream;
+    if (stream.card->failure != CUDA_SUCCESS) return stream.card->failure;
+    if (stream.capture && stream.capture->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return f(all, stream, lock);
+  });
+}
+
+}  // namespace tranship::cuda::software

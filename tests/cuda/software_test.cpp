@@ -1,0 +1,433 @@
+// What software cards do beyond the contract of drivers: they catch broken kernels and stray accesses, count sectors
+// and bank conflicts, and do what programs have not ordered in any order.
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include <tranship/base/error.hpp>
+#include <tranship/base/random.hpp>
+#include <tranship/cuda/software/lane.hpp>
+
+#include "cuda/contract/cases.hpp"
+#include "cuda/contract/kernels.hpp"
+#include "cuda/software_cards.hpp"
+
+namespace tranship {
+namespace {
+
+using contract::Bench;
+using cuda::software::AllCalls;
+using cuda::software::KernelCounts;
+using cuda::software::SoftwareLane;
+
+struct Words {
+  unsigned* words;
+  int count;
+};
+struct Room {
+  unsigned words[1024];
+};
+struct Squares {
+  unsigned words[32 * 33];
+};
+
+unsigned in_place_of_shared_memory[256];
+
+/// A kernel with `Words` for arguments, and what its failure says.
+struct Broken {
+  const char* name;
+  void (*body)(const SoftwareLane& lane, const Words& args);
+  const char* says;
+  CUresult error = CUDA_ERROR_LAUNCH_FAILED;
+};
+
+const Broken broken_kernels[] = {
+    {"reads its neighbour's word without a barrier",
+     [](const SoftwareLane& lane, const Words& args) {
+       Room& room = lane.shared<Room>();
+       lane.store(&room.words[lane.index()], 1u);
+       lane.store(args.words + lane.index(), lane.load<unsigned>(&room.words[(lane.index() + 1) % lane.lanes()]));
+     },
+     "race|no lane has written"},
+    {"writes again before its neighbour has read",
+     [](const SoftwareLane& lane, const Words& args) {
+       Room& room = lane.shared<Room>();
+       for (int round = 0; round < 2; ++round) {
+         lane.store(&room.words[lane.index()], unsigned(round));
+         lane.block().sync();
+         lane.store(args.words + lane.index(), lane.load<unsigned>(&room.words[(lane.index() + 1) % lane.lanes()]));
+       }
+     },
+     "a race"},
+    {"orders a block by a barrier of warps",
+     [](const SoftwareLane& lane, const Words& args) {
+       Room& room = lane.shared<Room>();
+       lane.store(&room.words[lane.index()], 1u);
+       lane.warp().sync();
+       lane.store(args.words + lane.index(), lane.load<unsigned>(&room.words[(lane.index() + 32) % lane.lanes()]));
+     },
+     "race|no lane has written"},
+    {"reads shared memory that was not written",
+     [](const SoftwareLane& lane, const Words& args) {
+       lane.store(args.words + lane.index(), lane.load<unsigned>(&lane.shared<Room>().words[lane.index()]));
+     },
+     "no lane has written"},
+    {"has a static in place of shared memory",
+     [](const SoftwareLane& lane, const Words&) { lane.store(&in_place_of_shared_memory[lane.index()], 1u); },
+     "memory of the host", CUDA_ERROR_ILLEGAL_ADDRESS},
+    {"has a word too many",
+     [](const SoftwareLane& lane, const Words& args) { lane.store(args.words + args.count - lane.index(), 1u); },
+     "lies in no allocation", CUDA_ERROR_ILLEGAL_ADDRESS},
+    {"begins a word too early",
+     [](const SoftwareLane& lane, const Words& args) { lane.store(args.words + lane.index() - 1, 1u); },
+     "lies in no allocation", CUDA_ERROR_ILLEGAL_ADDRESS},
+    {"reads a word of the host",
+     [](const SoftwareLane& lane, const Words& args) {
+       unsigned host = 1;
+       lane.store(args.words + lane.index(), lane.load<unsigned>(&host));
+     },
+     "memory of the host", CUDA_ERROR_ILLEGAL_ADDRESS},
+    {"loads 8 bytes at a multiple of 4",
+     [](const SoftwareLane& lane, const Words& args) { lane.load<unsigned long long>(args.words + 1); }, "not aligned",
+     CUDA_ERROR_MISALIGNED_ADDRESS},
+    {"leaves lanes behind at a barrier",
+     [](const SoftwareLane& lane, const Words&) {
+       if (lane.index() % 3 != 0) lane.block().sync();
+     },
+     "ended"},
+    {"comes to different barriers",
+     [](const SoftwareLane& lane, const Words&) {
+       if (lane.index() < 32)
+         lane.block().sync();
+       else
+         lane.block().sync();
+     },
+     "diverged"},
+    {"stands at barriers of different groups",
+     [](const SoftwareLane& lane, const Words&) {
+       if (lane.index() % 2 == 0)
+         lane.block().sync();
+       else
+         lane.warp().sync();
+     },
+     "no lane of block 0 can go on"},
+    {"shuffles with half of a warp",
+     [](const SoftwareLane& lane, const Words&) {
+       if (lane.index() % 2 == 0) lane.shuffle(1, 0);
+     },
+     "ended"},
+    {"dereferences null",
+     [](const SoftwareLane& lane, const Words& args) {
+       // Near null; where exactly, the compiler does not know.
+       auto* const none = reinterpret_cast<volatile unsigned*>(std::uintptr_t(args.count) * 4);
+       if (lane.index() == 5) *none = 1;
+     },
+     "plain pointer", CUDA_ERROR_ILLEGAL_ADDRESS},
+    {"asks for more shared memory than its twin",
+     [](const SoftwareLane& lane, const Words&) {
+       lane.shared<Room>();
+       lane.shared<Squares>();
+     },
+     "shared memory"},
+};
+
+template <int number>
+void run_broken(const SoftwareLane& lane, const void* args) {
+  broken_kernels[number].body(lane, *static_cast<const Words*>(args));
+}
+template <int... numbers>
+void register_broken(std::integer_sequence<int, numbers...>) {
+  static const std::string names[] = {"contract_broken " + std::to_string(numbers)...};
+  (cuda::software::register_kernel({.name = names[numbers].c_str(),
+                                    .args_bytes = sizeof(Words),
+                                    .run = run_broken<numbers>,
+                                    .shared_bytes = sizeof(Room)}),
+   ...);
+}
+
+/// A transpose of a square by shared memory whose rows are `pitch` words apart.
+template <int pitch>
+struct Transpose {
+  struct Tile {
+    unsigned words[32 * pitch];
+  };
+  void operator()(const SoftwareLane& lane, const Words& args) const {
+    Tile& tile = lane.shared<Tile>();
+    const int x = lane.index() % 32, y = lane.index() / 32;
+    lane.store(&tile.words[y * pitch + x], lane.load<unsigned>(args.words + lane.index()));
+    lane.block().sync();
+    lane.store(args.words + lane.index(), lane.load<unsigned>(&tile.words[x * pitch + y]));
+  }
+};
+
+/// As many lanes as a launch has, of which each does nothing.
+struct Nothing {
+  void operator()(const SoftwareLane&, const Words&) const {}
+};
+
+[[maybe_unused]] const bool is_registered = [] {
+  register_broken(std::make_integer_sequence<int, int(std::size(broken_kernels))>());
+  using cuda::software::register_kernel, cuda::software::twin_of;
+  register_kernel(twin_of<Words>("contract_transpose32", Transpose<32>(), 1024, sizeof(Transpose<32>::Tile)));
+  register_kernel(twin_of<Words>("contract_transpose33", Transpose<33>(), 1024, sizeof(Transpose<33>::Tile)));
+  register_kernel(twin_of<Words>("contract_nothing", Nothing()));
+  return true;
+}();
+
+CUdeviceptr allocated(Bench& bench, std::size_t bytes) {
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(bench.cu.cuMemAlloc(&memory, bytes), CUDA_SUCCESS);
+  return memory;
+}
+
+TEST(SoftwareCard, CatchesBrokenKernels) {
+  for (int number = 0; number < int(std::size(broken_kernels)); ++number)
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      const Broken& broken = broken_kernels[number];
+      const AllCalls& cu = test::software_calls(seed);
+      Bench bench(cu, "no code");
+      const CUdeviceptr memory = allocated(bench, 256);
+      const Words args{reinterpret_cast<unsigned*>(memory), 64};
+      ASSERT_EQ(bench.launch("broken " + std::to_string(number), 2, 64, args, nullptr), CUDA_SUCCESS);
+      EXPECT_EQ(cu.cuCtxSynchronize(), broken.error) << "a kernel that " << broken.name << ", seed " << seed;
+      const std::string text = cuda::software::failure_of(0);
+      bool says = false;
+      for (std::string_view rest = broken.says; !rest.empty();) {
+        const std::string_view one = rest.substr(0, rest.find('|'));
+        says |= text.find(one) != std::string::npos;
+        rest = one.size() == rest.size() ? std::string_view() : rest.substr(one.size() + 1);
+      }
+      EXPECT_TRUE(says) << "a kernel that " << broken.name << ": " << text;
+      cuda::software::begin_anew(seed);
+      EXPECT_EQ(cu.cuMemFree(memory), CUDA_SUCCESS);
+    }
+}
+
+TEST(SoftwareCard, EndsHostCodeThatAccessesMemoryOfACard) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const AllCalls& cu = test::software_calls(1);
+  Bench bench(cu, "no code");
+  const CUdeviceptr memory = allocated(bench, 256);
+  EXPECT_DEATH(
+      {
+        *reinterpret_cast<volatile int*>(memory) = 1;
+        std::_Exit(0);
+      },
+      "");
+  ASSERT_EQ(cu.cuMemFree(memory), CUDA_SUCCESS);
+}
+
+TEST(SoftwareCard, CountsSectors) {
+  const AllCalls& cu = test::software_calls(1);
+  Bench bench(cu, "no code");
+  const CUdeviceptr from = allocated(bench, 1 << 20), to = allocated(bench, 1 << 20);
+  const auto counts = [&](int stride, std::size_t offset) {
+    cuda::software::begin_anew(3);
+    const contract::CopyArgs args{reinterpret_cast<const contract::Wide*>(from + offset),
+                                  reinterpret_cast<contract::Wide*>(to), 5000, stride};
+    EXPECT_EQ(bench.launch("copy", 3, 256, args, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+    return cuda::software::counts_of(0, "contract_copy");
+  };
+  const KernelCounts whole = counts(1, 0);
+  EXPECT_EQ(whole.launches, 1);
+  EXPECT_EQ(whole.lanes, 3 * 256);
+  EXPECT_EQ(whole.loads.bytes, 80000);
+  EXPECT_EQ(whole.loads.sectors, 2500);
+  EXPECT_EQ(whole.loads.sectors_fewest, 2500);
+  EXPECT_EQ(whole.loads.units, 1250);
+  EXPECT_EQ(whole.stores.sectors, 2500);
+  // 5000 vectors are 156 warps and 8 lanes, and off a sector each of these touches one sector more.
+  EXPECT_EQ(counts(1, 16).loads.sectors, 2500 + 157);
+  EXPECT_EQ(counts(2, 0).loads.sectors, 5000);
+  EXPECT_EQ(counts(2, 0).loads.units, 2500);
+  EXPECT_EQ(counts(4, 0).loads.units, 5000);
+  EXPECT_EQ(counts(4, 0).loads.sectors_fewest, 2500);
+  ASSERT_EQ(cu.cuMemFree(from), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuMemFree(to), CUDA_SUCCESS);
+}
+
+TEST(SoftwareCard, CountsBankConflicts) {
+  const AllCalls& cu = test::software_calls(2);
+  Bench bench(cu, "no code");
+  const CUdeviceptr memory = allocated(bench, 4096);
+  const Words args{reinterpret_cast<unsigned*>(memory), 1024};
+  for (const int pitch : {32, 33}) {
+    ASSERT_EQ(bench.launch("transpose" + std::to_string(pitch), 1, 1024, args, nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+    const KernelCounts counts = cuda::software::counts_of(0, "contract_transpose" + std::to_string(pitch));
+    EXPECT_EQ(counts.shared_accesses, 64);
+    EXPECT_EQ(counts.shared_passes_fewest, 64);
+    EXPECT_EQ(counts.shared_passes, pitch == 32 ? 32 + 32 * 32 : 64);
+  }
+  ASSERT_EQ(cu.cuMemFree(memory), CUDA_SUCCESS);
+}
+
+TEST(SoftwareCard, HasNoMoreThanItsCapacity) {
+  const AllCalls& cu = test::software_calls(1);
+  Bench bench(cu, "no code");
+  std::size_t free = 0, total = 0;
+  ASSERT_EQ(cu.cuMemGetInfo(&free, &total), CUDA_SUCCESS);
+  ASSERT_EQ(free, total);
+  ASSERT_EQ(total, std::size_t(64) << 20);
+  CUdeviceptr half = 0, most = 0, none = 0;
+  ASSERT_EQ(cu.cuMemAlloc(&half, total / 2), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuMemAlloc(&none, total / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cu.cuMemAlloc(&most, total / 2), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuMemAlloc(&none, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cu.cuMemFree(half), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuMemAlloc(&half, total / 2), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuMemFree(half), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuMemFree(most), CUDA_SUCCESS);
+}
+
+TEST(SoftwareCard, IsChosenByText) {
+  const cuda::software::SoftwareCards chosen = cuda::software::software_cards("3:seed=9:memory=2M:punctual");
+  EXPECT_EQ(chosen.count, 3);
+  EXPECT_EQ(chosen.seed, 9u);
+  EXPECT_EQ(chosen.capacity_bytes, std::size_t(2) << 20);
+  EXPECT_TRUE(chosen.is_punctual);
+  EXPECT_EQ(cuda::software::software_cards("").count, 1);
+  for (const char* text : {"0", "17", "2:3", "seed=x", "slow", "memory=", "2:seed="})
+    EXPECT_THROW(cuda::software::software_cards(text), Error) << text;
+}
+
+// Random programs: buffers on two cards and streams; operations that conflict are ordered by events, all others by
+// nothing. The value of each word is that of the operations one after the other.
+
+class RandomProgram {
+ public:
+  RandomProgram(Bench& bench, std::uint64_t seed, bool orders)
+      : bench_(bench), cu_(bench.cu), random_(seed), orders_(orders) {
+    for (int i = 0; i < buffers_count; ++i) {
+      Buffer buffer;
+      if (i % 3 == 2) {
+        void* memory = nullptr;
+        cu_.cuMemHostAlloc(&memory, bytes, 0);
+        buffer.at = reinterpret_cast<CUdeviceptr>(memory);
+      } else
+        cu_.cuMemAlloc(&buffer.at, bytes);
+      buffer.value = unsigned(i) * 100;
+      cu_.cuMemsetD32Async(buffer.at, buffer.value, words, nullptr);
+      buffers_.push_back(buffer);
+    }
+    cu_.cuCtxSynchronize();
+    for (int i = 0; i < streams_count; ++i) {
+      CUstream stream = nullptr;
+      cu_.cuStreamCreate(&stream, i == 0 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+      streams_.push_back(stream);
+    }
+  }
+  ~RandomProgram() {
+    cu_.cuCtxSynchronize();
+    for (const CUstream stream : streams_) cu_.cuStreamDestroy(stream);
+    for (const CUevent event : events_) cu_.cuEventDestroy(event);
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      i % 3 == 2 ? cu_.cuMemFreeHost(reinterpret_cast<void*>(buffers_[i].at)) : cu_.cuMemFree(buffers_[i].at);
+  }
+
+  void run(int operations) {
+    for (int i = 0; i < operations; ++i) {
+      const CUstream stream = streams_[random_.below(streams_.size())];
+      Buffer& target = buffers_[random_.below(buffers_.size())];
+      Buffer& source = buffers_[random_.below(buffers_.size())];
+      switch (random_.below(3)) {
+        case 0:
+          writes(stream, target);
+          EXPECT_EQ(
+              bench_.launch("add", 1 + int(random_.below(3)), 64,
+                            contract::AddArgs{reinterpret_cast<unsigned*>(target.at), words, unsigned(i)}, stream),
+              CUDA_SUCCESS);
+          target.value += unsigned(i);
+          written(stream, target);
+          break;
+        case 1:
+          writes(stream, target);
+          EXPECT_EQ(cu_.cuMemsetD32Async(target.at, unsigned(i), words, stream), CUDA_SUCCESS);
+          target.value = unsigned(i);
+          written(stream, target);
+          break;
+        default:
+          if (&source == &target) break;
+          writes(stream, target);
+          reads(stream, source);
+          EXPECT_EQ(cu_.cuMemcpyAsync(target.at, source.at, bytes, stream), CUDA_SUCCESS);
+          target.value = source.value;
+          read(stream, source);
+          written(stream, target);
+      }
+    }
+  }
+  /// How many buffers have another value than operations one after the other give.
+  int wrong() {
+    EXPECT_EQ(cu_.cuCtxSynchronize(), CUDA_SUCCESS);
+    int count = 0;
+    for (const Buffer& buffer : buffers_) {
+      std::vector<unsigned> got(words);
+      EXPECT_EQ(cu_.cuMemcpy(reinterpret_cast<CUdeviceptr>(got.data()), buffer.at, bytes), CUDA_SUCCESS);
+      count += got != std::vector<unsigned>(words, buffer.value);
+    }
+    return count;
+  }
+
+ private:
+  static constexpr int words = 700, bytes = words * 4, buffers_count = 6, streams_count = 4;
+  struct Buffer {
+    CUdeviceptr at = 0;
+    unsigned value = 0;
+    std::vector<CUevent> writers, readers;
+  };
+
+  CUevent record(CUstream stream) {
+    CUevent event = nullptr;
+    EXPECT_EQ(cu_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    EXPECT_EQ(cu_.cuEventRecord(event, stream), CUDA_SUCCESS);
+    events_.push_back(event);
+    return event;
+  }
+  void wait(CUstream stream, const std::vector<CUevent>& events) {
+    if (orders_)
+      for (const CUevent event : events) EXPECT_EQ(cu_.cuStreamWaitEvent(stream, event, 0), CUDA_SUCCESS);
+  }
+  void reads(CUstream stream, const Buffer& buffer) { wait(stream, buffer.writers); }
+  void writes(CUstream stream, const Buffer& buffer) {
+    wait(stream, buffer.writers);
+    wait(stream, buffer.readers);
+  }
+  void read(CUstream stream, Buffer& buffer) { buffer.readers.push_back(record(stream)); }
+  void written(CUstream stream, Buffer& buffer) {
+    buffer.writers = {record(stream)};
+    buffer.readers.clear();
+  }
+
+  Bench& bench_;
+  const AllCalls& cu_;
+  SplitMix64 random_;
+  bool orders_;
+  std::vector<Buffer> buffers_;
+  std::vector<CUstream> streams_;
+  std::vector<CUevent> events_;
+};
+
+TEST(SoftwareCard, RunsOrderedProgramsRight) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Bench bench(test::software_calls(seed), "no code");
+    RandomProgram program(bench, seed, true);
+    program.run(30);
+    ASSERT_EQ(program.wrong(), 0) << "seed " << seed;
+  }
+}
+
+TEST(SoftwareCard, ShowsThatProgramsAreNotOrdered) {
+  int shown = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Bench bench(test::software_calls(seed), "no code");
+    RandomProgram program(bench, seed, false);
+    program.run(30);
+    shown += program.wrong() > 0;
+  }
+  EXPECT_GE(shown, 10) << "of 20 programs without waits";
+}
+
+}  // namespace
+}  // namespace tranship

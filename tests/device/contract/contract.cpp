@@ -1,0 +1,96 @@
+// Asks the contract of drivers of the card's driver: each case of tests/cuda/contract is a check. Cases after which the
+// context is lost run in processes of their own.
+//
+//   device_contract [--case NAME]
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda/contract/cases.hpp"
+#include "support/findings.hpp"
+
+namespace {
+
+using tranship::contract::Bench;
+using tranship::contract::Case;
+using tranship::cuda::software::AllCalls;
+using tranship::device::answer;
+using tranship::device::check;
+using tranship::device::fault;
+
+/// Returns false when the driver or one of its calls is missing.
+bool load(AllCalls& calls) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!driver) {
+    fault(std::string("there is no driver: ") + dlerror());
+    return false;
+  }
+  bool has_all = true;
+#define TRANSHIP_TEXT(expanded) #expanded
+#define TRANSHIP_NAME(name) TRANSHIP_TEXT(name)
+#define TRANSHIP_DRIVER_CALL(name)                                                         \
+  calls.name = reinterpret_cast<decltype(calls.name)>(dlsym(driver, TRANSHIP_NAME(name))); \
+  if (!calls.name) {                                                                       \
+    fault(std::string("the driver has no ") + TRANSHIP_NAME(name));                        \
+    has_all = false;                                                                       \
+  }
+#include <tranship/cuda/driver_calls.def>
+#include <tranship/cuda/software/more_calls.def>
+#undef TRANSHIP_DRIVER_CALL
+  return has_all;
+}
+
+void run(const AllCalls& calls, const std::string& code, const Case& one) {
+  Bench bench(calls, code.c_str());
+  one.run(bench);
+  std::string wrong;
+  for (const std::string& text : bench.wrong) wrong += (wrong.empty() ? "" : "; ") + text;
+  check(one.name, bench.checks, static_cast<long long>(bench.wrong.size()), wrong);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* const wanted = argc == 3 && std::strcmp(argv[1], "--case") == 0 ? argv[2] : nullptr;
+  // Those that lose their contexts first: no driver was started when the process is copied.
+  if (!wanted)
+    for (const Case& one : tranship::contract::all_cases()) {
+      if (!one.breaks) continue;
+      const pid_t child = fork();
+      if (child == 0) {
+        execl("/proc/self/exe", argv[0], "--case", one.name, nullptr);
+        _exit(127);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      if (status != 0)
+        fault(std::string("the process of the case '") + one.name + "' ended with status " + std::to_string(status));
+    }
+  AllCalls calls;
+  if (!load(calls)) return 3;
+  if (const CUresult result = calls.cuInit(0); result != CUDA_SUCCESS) {
+    fault("cuInit: error " + std::to_string(int(result)));
+    return 3;
+  }
+  std::ifstream file(TRANSHIP_CONTRACT_KERNELS_FILE, std::ios::binary);
+  const std::string code{std::istreambuf_iterator<char>(file), {}};
+  if (code.empty()) {
+    fault("the kernels of the contract are not at " TRANSHIP_CONTRACT_KERNELS_FILE);
+    return 3;
+  }
+  int cards = 0;
+  calls.cuDeviceGetCount(&cards);
+  for (const Case& one : tranship::contract::all_cases()) {
+    if (wanted ? std::strcmp(one.name, wanted) != 0 : one.breaks) continue;
+    if (one.cards > cards)
+      answer(std::string(one.name) + ": skipped", std::to_string(cards) + " cards");
+    else
+      run(calls, code, one);
+  }
+  return 0;
+}
