@@ -87,7 +87,8 @@ void Card::make_parts() {
 
   CUmemPoolProps of_pool{};
   of_pool.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  of_pool.location = {CU_MEM_LOCATION_TYPE_DEVICE, {handle_}};
+  of_pool.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  of_pool.location.id = handle_;
   check(calls_.cuMemPoolCreate(&made.pool, &of_pool), "cuMemPoolCreate");
   // The cards that can use its memory.
   int count = 0;
@@ -99,7 +100,10 @@ void Card::make_parts() {
     if (peer == handle_) continue;
     check(calls_.cuDeviceCanAccessPeer(&can_access, peer, handle_), "cuDeviceCanAccessPeer");
     if (!can_access) continue;
-    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {peer}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = peer;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     check(calls_.cuMemPoolSetAccess(made.pool, &access, 1), "cuMemPoolSetAccess");
   }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cuda/software/calls.hpp>
 #include <tranship/cuda/software/state.hpp>
@@ -427,9 +428,9 @@ void fill_calls(AllCalls& table, const SoftwareCards& cards) {
       std::thread([made] { made->run(); }).detach();
       std::thread([made] { made->run_host_functions(); }).detach();
     } else if (only_state->options.count != cards.count || only_state->options.capacity_bytes != cards.capacity_bytes)
-      throw_error(ErrorCode::invalid_use,
-                  "software cards: {} of {} bytes were made before, {} of {} bytes are asked for",
-                  only_state->options.count, only_state->options.capacity_bytes, cards.count, cards.capacity_bytes);
+      throw_error(ErrorCode::invalid_use, "software cards: {} of {} were made before, {} of {} are asked for",
+                  only_state->options.count, amount(only_state->options.capacity_bytes, "byte"), cards.count,
+                  amount(cards.capacity_bytes, "byte"));
   }
 #define TRANSHIP_DRIVER_CALL(name) table.name = &calls::name;
 #include <tranship/cuda/driver_calls.def>

@@ -10,6 +10,7 @@
 
 #include <ucontext.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/lanes/fiber.hpp>
@@ -312,8 +313,9 @@ void* Lane::shared(const void* tag, std::size_t bytes, std::size_t alignment) {
   const std::size_t offset = (block->objects_end + alignment - 1) / alignment * alignment;
   if (offset + bytes > block->shared_bytes)
     fail(FaultKind::launch_failure,
-         fmt::format("asks for {} bytes of shared memory; its twin is registered with {}",
-                     offset + bytes - block->grid->shape.dynamic_shared_bytes, block->grid->twin.shared_bytes));
+         fmt::format("asks for {} of shared memory; its twin is registered with {}",
+                     amount(offset + bytes - block->grid->shape.dynamic_shared_bytes, "byte"),
+                     block->grid->twin.shared_bytes));
   block->objects.push_back({tag, offset});
   block->objects_end = offset + bytes;
   return block->shared.get() + offset;
@@ -324,8 +326,9 @@ void Lane::touch(const void* address, unsigned bytes, Access access, KernelSite 
   const auto place = reinterpret_cast<Address>(address);
   const bool is_store = access != Access::load;
   if (place % bytes != 0)
-    fail(FaultKind::misaligned, fmt::format("{} of {} bytes at {:#x}, which is not aligned ({}, {})",
-                                            is_store ? "a store" : "a load", bytes, place, text_of(at), name()));
+    fail(FaultKind::misaligned,
+         fmt::format("{} of {} at {:#x}, which is not aligned ({}, {})", is_store ? "a store" : "a load",
+                     amount(bytes, "byte"), place, text_of(at), name()));
   const std::size_t offset = block->shared_offset(address);
   const bool is_shared = offset < block->shared_bytes;
   if (is_shared)
@@ -361,8 +364,8 @@ void Lane::look_up(const void* address, unsigned bytes, bool is_store, KernelSit
     problem = "lies in memory that the card may not access so";
   if (problem)
     fail(FaultKind::illegal_address,
-         fmt::format("{} of {} bytes at {:#x}, which {} ({}, {})", is_store ? "a store" : "a load", bytes, place,
-                     problem, text_of(at), name()));
+         fmt::format("{} of {} at {:#x}, which {} ({}, {})", is_store ? "a store" : "a load", amount(bytes, "byte"),
+                     place, problem, text_of(at), name()));
   allowed_first_ = range->first;
   allowed_bytes_ = range->bytes;
   may_store_ = (range->stores & me) != 0;
@@ -373,7 +376,7 @@ void Lane::touch_shared(std::size_t offset, unsigned bytes, Access access, Kerne
   Block& b = *block;
   if (offset + bytes > b.shared_bytes)
     fail(FaultKind::illegal_address,
-         fmt::format("an access of {} bytes behind its shared memory ({}, {})", bytes, text_of(at), name()));
+         fmt::format("an access of {} behind its shared memory ({}, {})", amount(bytes, "byte"), text_of(at), name()));
   if (access == Access::atomic) return;
   const bool is_store = access == Access::store;
   const unsigned block_epoch = b.whole.epoch & 0x7fffff, warp_epoch = b.warps[std::size_t(warp())].epoch & 0x7fffff;
@@ -447,8 +450,9 @@ void Block::arrive(Lane& lane, Scope scope) {
   Group& group = this->group(lane, scope);
   const char* const of = scope == Scope::block ? "block" : "warp";
   if (group.ended > 0)
-    lane.fail(FaultKind::launch_failure, fmt::format("{} is at {} ({}) of its {}, of which {} lanes have ended",
-                                                     lane.name(), lane.call, text_of(lane.where), of, group.ended));
+    lane.fail(FaultKind::launch_failure,
+              fmt::format("{} is at {} ({}) of its {}, of which {} {} ended", lane.name(), lane.call,
+                          text_of(lane.where), of, amount(group.ended, "lane"), group.ended == 1 ? "has" : "have"));
   if (group.arrived > 0) {
     const Lane& other = *group.arrived_first;
     if (std::strcmp(other.call, lane.call) != 0 || !is_same(other.where, lane.where))

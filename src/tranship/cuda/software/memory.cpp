@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 
@@ -27,10 +28,11 @@ std::size_t rounded(std::size_t bytes, std::size_t to) {
 
 int nameless_file(std::size_t bytes) {
   const int file = memfd_create("software card", MFD_CLOEXEC);
-  if (file < 0) throw_error(ErrorCode::no_memory, "software card: the system has no file for {} bytes", bytes);
+  if (file < 0)
+    throw_error(ErrorCode::no_memory, "software card: the system has no file for {}", amount(bytes, "byte"));
   if (ftruncate(file, off_t(bytes)) != 0) {
     close(file);
-    throw_error(ErrorCode::no_memory, "software card: the system has no file of {} bytes", bytes);
+    throw_error(ErrorCode::no_memory, "software card: the system has no file of {}", amount(bytes, "byte"));
   }
   return file;
 }
@@ -38,7 +40,8 @@ int nameless_file(std::size_t bytes) {
 unsigned char* mapped(std::size_t bytes, int access, int file) {
   const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   void* const at = mmap(nullptr, bytes, access, kind | MAP_NORESERVE, file, 0);
-  if (at == MAP_FAILED) throw_error(ErrorCode::no_memory, "software card: the system maps no {} bytes", bytes);
+  if (at == MAP_FAILED)
+    throw_error(ErrorCode::no_memory, "software card: the system maps no memory of {}", amount(bytes, "byte"));
   return static_cast<unsigned char*>(at);
 }
 
