@@ -2,12 +2,14 @@
 // context is lost run in processes of their own.
 //
 //   device_contract [--case NAME]
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +55,49 @@ void run(const AllCalls& calls, const std::string& code, const Case& one) {
   check(one.name, bench.checks, static_cast<long long>(bench.wrong.size()), wrong);
 }
 
+/// The documents leave open when a copy reads pinned memory between its call and its end. Software cards must not be
+/// milder than what a card does.
+void ask_when_pinned_memory_is_read(const AllCalls& cu) {
+  static std::atomic<bool> is_released;
+  CUcontext context = nullptr;
+  CUstream own = nullptr;
+  CUdeviceptr card = 0;
+  void* pinned = nullptr;
+  constexpr std::size_t most = std::size_t(1) << 20;
+  if (cu.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cu.cuCtxSetCurrent(context) != CUDA_SUCCESS ||
+      cu.cuStreamCreate(&own, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS || cu.cuMemAlloc(&card, most) != CUDA_SUCCESS ||
+      cu.cuMemHostAlloc(&pinned, most, 0) != CUDA_SUCCESS) {
+    fault("no stream or no memory to ask when pinned memory is read");
+    return;
+  }
+  for (const std::size_t bytes : {std::size_t(1), std::size_t(4), std::size_t(8), std::size_t(16), std::size_t(64),
+                                  std::size_t(256), std::size_t(4096), std::size_t(65536), most})
+    for (const CUstream stream : {CUstream(nullptr), own}) {
+      std::memset(pinned, 1, bytes);
+      is_released = false;
+      cu.cuLaunchHostFunc(
+          stream,
+          [](void*) {
+            while (!is_released) sched_yield();
+          },
+          nullptr);
+      const CUresult result = cu.cuMemcpyAsync(card, reinterpret_cast<CUdeviceptr>(pinned), bytes, stream);
+      std::memset(pinned, 7, bytes);
+      is_released = true;
+      cu.cuStreamSynchronize(stream);
+      cu.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(pinned), card, bytes, stream);
+      cu.cuStreamSynchronize(stream);
+      answer("a copy of " + std::to_string(bytes) + " bytes from pinned memory in " +
+                 (stream ? "a stream that does not block" : "the default stream") + " reads",
+             result != CUDA_SUCCESS                                ? "nothing: error " + std::to_string(int(result))
+             : static_cast<unsigned char*>(pinned)[bytes - 1] == 7 ? "when its turn comes"
+                                                                   : "at the call");
+    }
+  cu.cuMemFreeHost(pinned);
+  cu.cuMemFree(card);
+  cu.cuStreamDestroy(own);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,6 +130,7 @@ int main(int argc, char** argv) {
   }
   int cards = 0;
   calls.cuDeviceGetCount(&cards);
+  if (!wanted) ask_when_pinned_memory_is_read(calls);
   for (const Case& one : tranship::contract::all_cases()) {
     if (wanted ? std::strcmp(one.name, wanted) != 0 : one.breaks) continue;
     if (one.cards > cards)

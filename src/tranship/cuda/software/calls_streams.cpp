@@ -92,6 +92,14 @@ CUresult cuStreamDestroy(CUstream handle) {
   });
 }
 CUresult cuStreamQuery(CUstream handle) {
+  // A host function may ask, unlike by the call of the runtime, and it has no context.
+  if (State* const all = in_host_function ? state() : nullptr) {
+    const Lock lock(all->mutex);
+    for (const auto& card : all->cards)
+      if (auto* const stream = reinterpret_cast<Stream*>(handle); card->streams.count(stream))
+        return is_over(stream->last) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   return on_card(Kind::unsafe, [&](State& all, Card& card, Lock&) {
     const FoundStream found = find_stream(all, card, handle);
     if (!found.stream) return found.why;
