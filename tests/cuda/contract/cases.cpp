@@ -426,7 +426,7 @@ void default_stream(Bench& b) {
   b.expect(words[1] == 0, "the default stream waits for blocking streams");
   held.release();
   b.ok(b.cu.cuStreamSynchronize(nullptr), "cuStreamSynchronize of the default stream");
-  // A card has been seen to read as few bytes at the call.
+  // A card has been seen to read so few bytes before their turn.
   b.expect(words[1] == 7 || words[1] == 1, "the default stream goes on when they do");
 }
 
