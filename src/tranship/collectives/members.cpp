@@ -39,6 +39,7 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
                        CallSite where, int variant)
     : team_(team),
       context_(team.world().context()),
+      in_library_(context_),
       where_(where),
       rank_(team.rank()),
       size_(team.size()),

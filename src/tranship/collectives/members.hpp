@@ -8,6 +8,7 @@
 
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/library_calls.hpp>
 #include <tranship/fabric/seam/call.hpp>
 
 namespace tranship {
@@ -57,6 +58,7 @@ class MemberCall {
 
   Team& team_;
   Context& context_;
+  detail::LibraryCalls in_library_;
   Call call_;
   CallSite where_;
   int rank_;

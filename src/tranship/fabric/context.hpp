@@ -49,6 +49,7 @@ namespace tranship {
 
 namespace detail {
 class LaneMessenger;
+class LibraryCalls;
 class MemoryUse;
 class Polls;
 }  // namespace detail
@@ -441,6 +442,7 @@ class Context : private detail::Transfers {
   friend class Team;
   friend class World;
   friend class detail::LaneMessenger;
+  friend class detail::LibraryCalls;
   friend class detail::MemoryUse;
   friend class detail::Polls;
   friend void detail::count_forks();

@@ -39,6 +39,8 @@ class SubTransport final : public Transport {
     return whole_->begin_use(uses, name, completion, where);
   }
   void end_use(std::uint64_t number) noexcept override { whole_->end_use(number); }
+  void enter_library() noexcept override { whole_->enter_library(); }
+  void leave_library() noexcept override { whole_->leave_library(); }
   void poll(std::int64_t polls) override { whole_->poll(polls); }
   void abandon() noexcept override { whole_->abandon(); }
 

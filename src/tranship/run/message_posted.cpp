@@ -2,6 +2,7 @@
 // a signal, and unpacked there; a signal gives the place in the inbox back. Several are on their way at a time.
 #include <span>
 
+#include <tranship/fabric/library_calls.hpp>
 #include <tranship/run/message_protocol.hpp>
 
 namespace tranship {
@@ -19,6 +20,7 @@ class Posted final : public MessageProtocol {
       moves_of(links, running).run();
       const std::span packed(links.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
       Context& rma = links.world.context();
+      const detail::LibraryCalls in_library(rma);
       // Signals are counted: that of the epoch before, which the target may not have read, must come first.
       if (links.buffers > 1) rma.fence();
       rma.put_signal(inbox_of(links, running), packed, links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
@@ -31,6 +33,7 @@ class Posted final : public MessageProtocol {
     const MessageStatus status = look(links, running);
     if (status != MessageStatus::complete) return status;
     Context& rma = links.world.context();
+    const detail::LibraryCalls in_library(rma);
     rma.reads(inbox_of(links, running));
     moves_of(links, running).run();
     const Message& m = *running.message;
@@ -46,6 +49,7 @@ class Posted final : public MessageProtocol {
   void leave(const ExchangeLinks& links, const Message& m, Leaving why) const noexcept override {
     try {
       Context& rma = links.world.context();
+      const detail::LibraryCalls in_library(rma);
       rma.fence();
       rma.signal(links.notices->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
     } catch (...) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/library_calls.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/kernels/host/packet_unit.hpp>
 
@@ -156,6 +157,7 @@ void ProgramMachine::launch(CallSite where) {
 
 /// Apart, so that the shortest launch saves few registers.
 [[gnu::noinline]] void ProgramMachine::go_on(CallSite where) {
+  const detail::LibraryCalls in_library(context_);
   where_ = where;
   base_ = bases_[launch_ % 2].data();
   running_.clear();

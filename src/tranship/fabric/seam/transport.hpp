@@ -59,6 +59,10 @@ class Transport {
     return 0;
   }
   virtual void end_use(std::uint64_t) noexcept {}
+  /// Calls from enter_library() to leave_library(), which nest, are made by an operation of this library. What it fences
+  /// and completes are its own transfers, as far as the program may know; a simulation holds to that.
+  virtual void enter_library() noexcept {}
+  virtual void leave_library() noexcept {}
   /// This rank looks whether something has come, or has looked so often already; others may go on first.
   virtual void poll(std::int64_t polls = 1) = 0;
   /// The rank fails: nothing of its memory is read or written any more.

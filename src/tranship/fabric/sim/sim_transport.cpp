@@ -118,7 +118,7 @@ InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
   InFlight what;
   what.kind = kind;
   what.rank = rank_;
-  what.context = context_;
+  what.context = order_->context;
   what.target = target;
   what.serial = simulation_.next_serial();
   what.fences = fences_to(target);
@@ -214,7 +214,7 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
       simulation_.look(rank_);
     } else {
       InFlight what = made(InFlight::Kind::get, source.peer, width);
-      is_awaited_ = true;
+      order_->is_awaited = true;
       what.is_fenced = false;
       what.block = piece.block;
       what.offset_bytes = offset;
@@ -239,7 +239,7 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   const RaceDetector::What does = op == AtomicOp::fetch ? RaceDetector::What::fetch : RaceDetector::What::update;
   const RaceDetector::Accesses remote{{does, name, where, RaceDetector::Side::peer, kind}, {word}};
   if (before && completion == Completion::blocking) {
-    simulation_.deliver_fenced(rank_, context_, at.peer, fences_to(at.peer));
+    simulation_.deliver_fenced(rank_, order_->context, at.peer, fences_to(at.peer));
     Known tells;
     RaceDetector* const detector = simulation_.race_detector();
     if (detector) {
@@ -254,7 +254,7 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
     return;
   }
   InFlight what = made(InFlight::Kind::update, at.peer, width);
-  is_awaited_ = is_awaited_ || before;
+  order_->is_awaited = order_->is_awaited || before;
   // What brings a value is a get for fences.
   what.is_fenced = !before;
   what.offset_bytes = at.offset_bytes;
@@ -273,33 +273,39 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
 }
 
 std::uint64_t SimTransport::fences_to(Rank target) const {
-  const auto own = fences_to_.find(target);
-  return fences_ + (own == fences_to_.end() ? 0 : own->second);
+  const auto own = order_->fences_to.find(target);
+  return order_->fences + (own == order_->fences_to.end() ? 0 : own->second);
 }
 
 void SimTransport::fence(std::optional<Rank> peer, CallSite) {
   simulation_.step(rank_);
-  ++(peer ? fences_to_[*peer] : fences_);
+  ++(peer ? order_->fences_to[*peer] : order_->fences);
 }
 
 void SimTransport::sends(Rank peer, std::size_t bytes) {
   simulation_.count_message(rank_, peer, bytes);
-  unanswered_.insert(peer);
+  order_->unanswered.insert(peer);
 }
 
+/// The program's completes what the library has under way, too, as it would where both are one context.
 void SimTransport::quiet(std::optional<Rank> peer, CallSite where) {
   simulation_.step(rank_);
-  std::erase_if(unanswered_, [&](Rank other) {
+  if (in_library_ == 0) complete(of_library_, peer, where);
+  complete(*order_, peer, where);
+  simulation_.fail_for_source(rank_);
+}
+
+void SimTransport::complete(Order& order, std::optional<Rank> peer, CallSite where) {
+  std::erase_if(order.unanswered, [&](Rank other) {
     if (peer && other != *peer) return false;
     simulation_.count_message(rank_, other, 0);
     simulation_.count_message(other, rank_, 0);
     return true;
   });
-  while (simulation_.deliver_one_of(rank_, context_, peer)) simulation_.step(rank_);
-  if (is_awaited_) simulation_.look(rank_);
-  if (!peer) is_awaited_ = false;
-  if (RaceDetector* detector = simulation_.race_detector()) detector->quiet(rank_, context_, peer, where);
-  simulation_.fail_for_source(rank_);
+  while (simulation_.deliver_one_of(rank_, order.context, peer)) simulation_.step(rank_);
+  if (order.is_awaited) simulation_.look(rank_);
+  if (!peer) order.is_awaited = false;
+  if (RaceDetector* detector = simulation_.race_detector()) detector->quiet(rank_, order.context, peer, where);
 }
 
 void SimTransport::poll(std::int64_t polls) {
@@ -339,8 +345,16 @@ void SimTransport::end_use(std::uint64_t number) noexcept {
   simulation_.race_detector()->end(rank_, number);
 }
 
+void SimTransport::enter_library() noexcept {
+  if (in_library_++ == 0) order_ = &of_library_;
+}
+
+void SimTransport::leave_library() noexcept {
+  if (--in_library_ == 0) order_ = &of_program_;
+}
+
 void SimTransport::abandon() noexcept {
-  simulation_.forget(rank_, context_);
+  for (const Order* order : {&of_program_, &of_library_}) simulation_.forget(rank_, order->context);
 }
 
 }  // namespace tranship

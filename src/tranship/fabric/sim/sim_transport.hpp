@@ -13,7 +13,12 @@ namespace tranship {
 class SimTransport final : public Transport {
  public:
   SimTransport(Simulation& simulation, Rank rank)
-      : simulation_(simulation), rank_(rank), context_(simulation.next_context()) {}
+      : simulation_(simulation),
+        rank_(rank),
+        of_program_{simulation.next_context()},
+        of_library_{simulation.next_context()} {}
+  SimTransport(const SimTransport&) = delete;
+  SimTransport& operator=(const SimTransport&) = delete;
 
   void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
            Completion completion, CallSite where) override;
@@ -29,6 +34,8 @@ class SimTransport final : public Transport {
   bool watches_uses() const noexcept override;
   std::uint64_t begin_use(std::span<const Use> uses, const char* name, const char* completion, CallSite where) override;
   void end_use(std::uint64_t number) noexcept override;
+  void enter_library() noexcept override;
+  void leave_library() noexcept override;
   void abandon() noexcept override;
 
  private:
@@ -39,16 +46,25 @@ class SimTransport final : public Transport {
   /// A message that the peer answers at the next quiet.
   void sends(Rank peer, std::size_t bytes);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
-  RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_to(target)}; }
+  RaceDetector::Channel channel(Rank target) const { return {order_->context, target, fences_to(target)}; }
   std::uint64_t fences_to(Rank target) const;
+
+  /// What fences and quiets of one author order.
+  struct Order {
+    int context;
+    std::uint64_t fences = 0;  ///< of all peers
+    std::map<Rank, std::uint64_t> fences_to = {};
+    std::set<Rank> unanswered = {};
+    bool is_awaited = false;  ///< a value, by the next quiet
+  };
+
+  void complete(Order& order, std::optional<Rank> peer, CallSite where);
 
   Simulation& simulation_;
   Rank rank_;
-  int context_;
-  std::uint64_t fences_ = 0;  ///< of all peers
-  std::map<Rank, std::uint64_t> fences_to_;
-  std::set<Rank> unanswered_;
-  bool is_awaited_ = false;  ///< a value, by the next quiet
+  Order of_program_, of_library_;
+  Order* order_ = &of_program_;
+  int in_library_ = 0;
 };
 
 }  // namespace tranship
