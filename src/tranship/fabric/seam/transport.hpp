@@ -59,8 +59,8 @@ class Transport {
     return 0;
   }
   virtual void end_use(std::uint64_t) noexcept {}
-  /// Calls from enter_library() to leave_library(), which nest, are made by an operation of this library. What it fences
-  /// and completes are its own transfers, as far as the program may know; a simulation holds to that.
+  /// Calls from enter_library() to leave_library(), which nest, are made by an operation of this library. What it
+  /// fences and completes are its own transfers, as far as the program may know; a simulation holds to that.
   virtual void enter_library() noexcept {}
   virtual void leave_library() noexcept {}
   /// This rank looks whether something has come, or has looked so often already; others may go on first.
