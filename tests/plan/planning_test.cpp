@@ -242,6 +242,28 @@ TEST(PlanSize, PlansWithoutEndAreRefused) {
   expect_refused([&] { plan_halo({&plane, 1}, 0); }, "cyclic+overlap(1000,1000,zero)");
 }
 
+// A layout is judged by its cells, whatever its partition is called: one part has all of them, and a part of one slice
+// has a block.
+TEST(PlanSize, LayoutsOfTheSameCellsAreExpectedToBeEqual) {
+  const auto line = [](Index extent, Index parts, const Partition& cut) {
+    return ArraySpec{ElementType::u8, {{extent}, grid(parts), {cut}}};
+  };
+  const Index huge = 10'000'000'000'000;
+  const ArraySpec dealt = line(huge, 4, cyclic(1'000'000'000));
+  const TransferPlan whole_plan = plan_redistribution(dealt, line(huge, 1, whole()), 0);
+  for (const Partition& one : {cyclic(84), cyclic(1), block(), irregular({0, huge})}) {
+    EXPECT_EQ(plan_redistribution(dealt, line(huge, 1, one), 0).stored_runs(), whole_plan.stored_runs());
+    EXPECT_EQ(plan_redistribution(line(huge, 1, one), dealt, 0).stored_runs(),
+              plan_redistribution(line(huge, 1, whole()), dealt, 0).stored_runs());
+  }
+  std::vector<Index> bounds = {0};
+  while (bounds.back() < 1'000'000'000) bounds.push_back(std::min<Index>(bounds.back() + 100'000'007, 1'000'000'000));
+  const ArraySpec target = line(1'000'000'000, 4, cyclic(128));
+  for (Rank r = 0; r < 10; ++r)
+    EXPECT_EQ(plan_redistribution(line(1'000'000'000, 10, cyclic(100'000'007)), target, r).stored_runs(),
+              plan_redistribution(line(1'000'000'000, 10, irregular(bounds)), target, r).stored_runs());
+}
+
 // A million slices over the edge in each of a million parts, of which few runs come.
 TEST(PlanSize, PlansOfTooManySlicesAreRefused) {
   const ArraySpec dealt = parse_layout("f32[1000000000000] @ 1000000 : cyclic(1)+overlap(1000000000000,0)");

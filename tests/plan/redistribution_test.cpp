@@ -349,13 +349,20 @@ TEST(Redistribution, OwnersAtOneDistanceShareTheReaders) {
   }
 }
 
+/// One part that has all cells in their order, under any name.
+Partition random_whole(Random& random, Index extent) {
+  return random.pick<Partition>({whole(), block(), block(Remainder::ceil), cyclic(random.between(1, 4)),
+                                 irregular({0, extent}), block(Remainder::high)});
+}
+
 /// A structured layout that indexed ones can be paired with: dimensions beyond the indexed ones are whole.
 Distribution random_plain(Random& random, const Indices& extents, int indexed_dims, const LayoutChoices& choices) {
   Indices parts = Indices::filled(extents.size(), 1);
   std::vector<Partition> partitions;
   for (int d = 0; d < extents.size(); ++d) {
     if (d < indexed_dims) parts[d] = random.between(1, 3);
-    partitions.push_back(d < indexed_dims ? random_partition(random, extents[d], parts[d], choices) : whole());
+    partitions.push_back(d < indexed_dims ? random_partition(random, extents[d], parts[d], choices)
+                                          : random_whole(random, extents[d]));
   }
   return Distribution(extents, Grid(parts, {.first = Rank(random.between(0, 2))}), std::move(partitions));
 }

@@ -112,6 +112,10 @@ class AxisParts {
   Index extent() const noexcept { return extent_; }
   Index parts() const noexcept { return parts_; }
   const Partition& partition() const noexcept { return partition_; }
+  /// Every part stores all cells in their order and nothing else, whatever the partition is called.
+  bool is_whole() const noexcept {
+    return (partition_.kind == PartitionKind::whole || parts_ == 1) && partition_.overlap == Overlap{};
+  }
   bool replicated() const noexcept { return partition_.kind == PartitionKind::whole && parts_ > 1; }
   /// Distance after which a toroidal dimension repeats.
   Index period() const noexcept { return partition_.points == Points::interfaces ? extent_ - 1 : extent_; }

@@ -19,7 +19,7 @@ void check_trailing_whole(const Distribution& d, int leading) {
     return;
   }
   for (int k = leading; k < d.dims(); ++k)
-    if (d.axis(k).partition().kind != PartitionKind::whole || d.axis(k).partition().overlap != Overlap{})
+    if (!d.axis(k).is_whole())
       throw_error(ErrorCode::unsupported, "dimension {} is beyond the {} and must be whole without overlap", k,
                   amount(leading, "indexed one"));
 }

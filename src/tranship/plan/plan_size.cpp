@@ -26,7 +26,7 @@ class Blocks {
     shared_ = p.points == Points::interfaces ? 1 : 0;
     longest_ = shortest_ = std::max<Index>(1, extent_);
     if (extent_ <= shared_) return;
-    switch (p.kind) {
+    switch (axis.is_whole() ? PartitionKind::whole : p.kind) {
       case PartitionKind::whole:
         break;
       case PartitionKind::cyclic:
@@ -79,8 +79,8 @@ class Shape {
  public:
   explicit Shape(const AxisParts& axis)
       : blocks_(axis),
-        is_cyclic_(axis.partition().kind == PartitionKind::cyclic),
-        is_whole_(axis.partition().kind == PartitionKind::whole),
+        is_cyclic_(axis.partition().kind == PartitionKind::cyclic && !axis.is_whole()),
+        is_whole_(axis.partition().kind == PartitionKind::whole || axis.is_whole()),
         parts_(axis.parts()),
         turn_(std::max<Index>(1, axis.period())) {
     const Partition& p = axis.partition();
@@ -94,6 +94,8 @@ class Shape {
     if (is_cyclic_) {
       period_ = p.block_size * parts_;
       slices_ = ceil_divide(ceil_divide(axis.extent(), p.block_size), parts_);
+      // One block for a part is what `irregular` may say, too.
+      is_cyclic_ = slices_ > 1;
     }
   }
 
