@@ -44,6 +44,28 @@ TEST_P(Halos, OverlapComputationWithSeveralExchangesInFlight) {
   });
 }
 
+// Code for any width of overlap runs with none.
+TEST_P(Halos, OfArraysWithoutOverlapMoveNothing) {
+  const Distribution none({6, 4}, grid(2, 2), {block(), block()});
+  const Distribution some({6, 4}, grid(2, 2), {block().with_overlap(1, 1, EdgePolicy::toroidal), block()});
+  launch(4, [&](World& world) {
+    const Array<double> a(world, none), b(world, some);
+    const auto value = [](const Indices& cell) { return 1.5 + double(10 * cell[0] + cell[1]); };
+    for (const HaloDirection direction : {HaloDirection::update, HaloDirection::adjoint}) {
+      a.fill_owned(value);
+      HaloExchange alone({a}, {}, direction, {.schedule = GetParam()});
+      alone();
+      EXPECT_EQ(a.count_wrong(value), 0);
+    }
+    a.fill_owned(value);
+    b.fill_owned(value);
+    HaloExchange both({a, b}, {}, HaloDirection::update, {.schedule = GetParam()});
+    both();
+    EXPECT_EQ(a.count_wrong(value), 0);
+    EXPECT_EQ(b.count_wrong(value), 0);
+  });
+}
+
 TEST_P(Halos, TheAdjointKeepsInnerProducts) {
   // <H x, y> = <x, H' y> for the halo H, in integers, so exactly.
   const Distribution boxes(

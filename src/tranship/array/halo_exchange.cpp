@@ -6,7 +6,6 @@
 #include <tranship/array/array_plan.hpp>
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/stored_overlap.hpp>
 #include <tranship/plan/joined.hpp>
 #include <tranship/run/located.hpp>
 
@@ -26,13 +25,6 @@ TransferPlan directed(TransferPlan plan, Direction direction) {
 
 ArrayChange change_of(Direction direction) {
   return {direction ? ChangeKind::reduced : ChangeKind::halo};
-}
-
-void check_field(const NamedArray& field, Direction direction) {
-  if (direction) check_can_combine(field, *direction);
-  if (!stores_overlap(field.array.spec->distribution))
-    throw_error(ErrorCode::invalid_use, "{} stores 0 cells of overlap, so it has no halo: {}", field.name,
-                describe(field.array));
 }
 
 /// The options with elements taken whole.
@@ -72,7 +64,7 @@ ArrayPlan plan_of(const std::vector<HaloField>& fields, Direction direction) {
   std::vector<TransferPlan> plans;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     NamedArray field{fields[i].array, fmt::format("array {}", i)};
-    check_field(field, direction);
+    if (direction) check_can_combine(field, *direction);
     const ArraySpec& spec = *field.array.spec;
     HaloOptions halo = options_of(fields[i]);
     const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) {
@@ -119,7 +111,7 @@ ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, c
       NamedArray tile{fields[f].tiles[t], fmt::format("field {} on tile {}", f, t)};
       arrays.push_back(tile.array);
       common_world(arrays);  // refuses what is no array
-      check_field(tile, direction);
+      if (direction) check_can_combine(tile, *direction);
       spec.tiles.push_back(*tile.array.spec);
       out.slots.push_back({change_of(direction), {std::move(tile)}});
     }

@@ -43,14 +43,13 @@ struct TiledArray {
 /// Keeps the memory of arrays that tranship has allocated; foreign memory, and the World, must outlive it.
 class HaloExchange : public ArrayExchange {
  public:
-  /// The arrays may differ in type and layout; those of one layout are set up in about the time of one. A rank finds by
-  /// itself, before it sends anything, and throws: `invalid_use` for an array that stores no overlap, for a const one,
-  /// for arrays of two worlds, for a depth or an offset that reaches beyond the overlap, and for the adjoint of bools
-  /// and of structs; `unsupported` for a replicated array, for a snapshot of the adjoint, and for plans of more than
-  /// 2^22 runs, some 300 MB. The ranks
-  /// find together, and all throw: `mismatch` when their calls differ; `invalid_use` for arrays that share memory;
-  /// `no_memory`. `timeout` and `peer_lost` where a rank does not come. The arrays are as they were then, except with
-  /// Schedule::measured.
+  /// The arrays may differ in type and layout; those of one layout are set up in about the time of one. Nothing moves
+  /// for an array that stores no overlap. A rank finds by itself, before it sends anything, and throws: `invalid_use`
+  /// for a const array, for arrays of two worlds, for a depth or an offset that reaches beyond the overlap, and for the
+  /// adjoint of bools and of structs; `unsupported` for a replicated array, for a snapshot of the adjoint, and for
+  /// plans of more than 2^22 runs, some 300 MB. The ranks find together, and all throw: `mismatch` when their calls
+  /// differ; `invalid_use` for arrays that share memory; `no_memory`. `timeout` and `peer_lost` where a rank does not
+  /// come. The arrays are as they were then, except with Schedule::measured.
   explicit HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo = {},
                         HaloDirection direction = HaloDirection::update, ExchangeOptions options = {},
                         CallSite where = CallSite::here());
