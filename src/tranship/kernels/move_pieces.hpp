@@ -184,6 +184,16 @@ TRANSHIP_SHARED inline unsigned piece_of(const PieceListView& list, unsigned uni
   return low;
 }
 
+/// The byte so far behind a base, which may be address 0: the offsets of its pieces are addresses.
+TRANSHIP_SHARED inline unsigned char* place_at(const unsigned char* base, long long offset) {
+#ifdef __CUDA_ARCH__
+  return const_cast<unsigned char*>(base) + offset;  // of which nvcc sees that it is global memory
+#else
+  return reinterpret_cast<unsigned char*>(reinterpret_cast<unsigned long long>(base) +
+                                          static_cast<unsigned long long>(offset));
+#endif
+}
+
 struct UnitPlace {
   unsigned piece;
   unsigned begin;  ///< the first unit of that piece
@@ -218,8 +228,8 @@ TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, 
     const UnitPlace place = place_of(list, group, warp);
     const Piece piece = list.pieces[place.piece];
     const unsigned unit = group * group_units + warp - place.begin;
-    const unsigned char* const source = bases[piece.source_base] + piece.source_offset;
-    unsigned char* const target = bases[piece.target_base] + piece.target_offset;
+    const unsigned char* const source = place_at(bases[piece.source_base], piece.source_offset);
+    unsigned char* const target = place_at(bases[piece.target_base], piece.target_offset);
     const auto elements = [&]<class V>(V) {
       move_elements<V, vectors_max>(unsigned(lane.index()) % warp_lanes, memory, CopyVector(), piece, source, target,
                                     unit, list.lane_vectors);
@@ -307,8 +317,8 @@ TRANSHIP_SHARED inline void map_pieces(const Lane& lane, const Memory& memory, c
     const UnitPlace place = place_of(list, group, warp);
     const Piece piece = list.pieces[place.piece];
     const unsigned unit = group * group_units + warp - place.begin;
-    const unsigned char* const source = bases[piece.source_base] + piece.source_offset;
-    unsigned char* const target = bases[piece.target_base] + piece.target_offset;
+    const unsigned char* const source = place_at(bases[piece.source_base], piece.source_offset);
+    unsigned char* const target = place_at(bases[piece.target_base], piece.target_offset);
     const MapVector<Element, reads_target> map;
     if (piece.width_log2 == 4)
       move_elements<Vector16, vectors_max>(lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
