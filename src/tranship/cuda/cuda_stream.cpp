@@ -22,6 +22,9 @@ constexpr std::int64_t staged_bytes_max = std::int64_t(256) << 20;
 /// From here on, a contiguous copy is the copy engine's, even where a launch copies others of its list.
 constexpr std::int64_t engine_bytes_min = std::int64_t(1) << 20;
 
+/// Sources of a fill are no addresses but places in the pattern, which begins again each 16 bytes.
+constexpr long long pattern_at = 1LL << 46;
+
 CUdeviceptr address_of(const void* at) {
   return reinterpret_cast<CUdeviceptr>(at);
 }
@@ -618,7 +621,8 @@ void CudaStream::fill(const CopyBlock& block, int width, const void* element, vo
   } else {
     packing::PieceList list({16});
     try {
-      list.add({.target_offset = static_cast<long long>(at), .block = same, .width = width});
+      list.add(
+          {.source_offset = pattern_at, .target_offset = static_cast<long long>(at), .block = same, .width = width});
     } catch (const std::invalid_argument& wrong) {
       throw_error(ErrorCode::invalid_use, "a fill on {}: {}", to_string(device()), wrong.what());
     }

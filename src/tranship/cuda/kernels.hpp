@@ -32,8 +32,8 @@ TRANSHIP_SHARED inline packing::PieceListView list_of(const ListArgs& args) {
 /// lean_vectors vectors a lane, and only tiled ones have transposed pieces.
 using MoveArgs = ListArgs;
 
-/// tranship_fill: writes an element wherever the pieces have a target. Vector at offset o of base 0 has the bytes of
-/// `pattern` from o % 16.
+/// tranship_fill: writes an element wherever the pieces have a target. A vector whose source is at o has the bytes of
+/// `pattern` from o % 16; nothing is loaded there.
 struct FillArgs {
   ListArgs list;
   alignas(16) unsigned char pattern[16];
