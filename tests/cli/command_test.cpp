@@ -722,7 +722,7 @@ TEST(Simulate, EndsAsTheProgramDoes) {
   EXPECT_NE(missing.errors.find("cannot run '/no/such/program'"), std::string::npos) << missing.errors;
   const Outcome other = Workplace().run({"simulate", "-n", "2", "true"});
   expect_error(other, 1);
-  EXPECT_NE(other.errors.find("'true' has not called tranship::launch(f)"), std::string::npos) << other.errors;
+  EXPECT_NE(other.errors.find("'true' has joined no world: tranship::launch(f)"), std::string::npos) << other.errors;
   EXPECT_EQ(Workplace().run({"simulate", "-n", "2", "sh", "-c", "exit 5"}).code, 5);
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{"simulate", "-n", "2"},

@@ -128,6 +128,35 @@ TEST(CollectiveRaces, transfers_under_way_in_the_target_of_a_collective) {
   expect(cases);
 }
 
+TEST(CollectiveRaces, collectives_on_what_an_exchange_moves) {
+  std::vector<Case> cases;
+  // One rank's array moves to the other; its target, or its source, is a result of a collective meanwhile.
+  const auto during = [](bool finishes, bool is_target, const char* algorithm) {
+    return [=](Rig& r) {
+      const auto on = [](Rank rank) { return Distribution({8}, Grid({1}, {.first = rank}), {whole()}); };
+      std::vector<float> mine(8, 1.0f);
+      Array<float> source(r.world, on(0), r.world.rank() == 0 ? mine.data() : nullptr);
+      Array<float> target(r.world, on(1), r.world.rank() == 1 ? mine.data() : nullptr);
+      Redistribution moves(source, target);
+      std::vector<float> spare(8);
+      r.all.use(algorithm);
+      r.world.barrier();
+      moves.start(first);
+      if (finishes) moves.finish();
+      std::vector<float>& result = (r.world.rank() == 1) == is_target ? mine : spare;
+      r.all.all_reduce(result, spare, Reduction::maximum, second);
+      moves.finish();
+    };
+  };
+  for (const char* algorithm : {"allreduce/direct", "allreduce/ring"})
+    for (const bool is_target : {false, true})
+      for (const bool finishes : {false, true})
+        cases.push_back({std::string(algorithm) + (is_target ? " into a target" : " into a source") +
+                             (finishes ? " after finish" : ""),
+                         !finishes, during(finishes, is_target, algorithm)});
+  expect(cases);
+}
+
 TEST(CollectiveRaces, a_put_to_other_memory_is_not_complete_after_an_exchange) {
   std::vector<Case> cases;
   for (const bool completes : {false, true})

@@ -215,6 +215,10 @@ TEST(Region, boxes_that_interlock_become_one) {
   // d c c
   const std::vector<Box> bars = {{{0, 0}, {1, 2}}, {{0, 2}, {2, 3}}, {{2, 1}, {3, 3}}, {{1, 0}, {3, 1}}};
   EXPECT_EQ(Region::boxes(bars).boxes().size(), 4u);
+  // The region ends before the loop does.
+  Index cells = 0;
+  for (const Box& bar : Region::boxes(bars).boxes()) cells += bar.count();
+  EXPECT_EQ(cells, 8);
   const Region whole = Region::boxes(bars) | Box{{1, 1}, {2, 2}};
   ASSERT_EQ(whole.boxes().size(), 1u);
   EXPECT_EQ(whole, Region::whole({3, 3}));

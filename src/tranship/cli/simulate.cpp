@@ -59,7 +59,10 @@ int run(const SimulateArguments& options, const std::vector<std::string>& progra
     return code;
   }
   if (result.seen == 0) {
-    print_error(fmt::format("'{}' has not called tranship::launch(f)", program[0]));
+    print_error(
+        fmt::format("'{}' has joined no world: tranship::launch(f) and RankScope::join() do, and launch({}, f) "
+                    "makes ranks of its own",
+                    program[0], simulated.ranks));
     return code;
   }
   print(fmt::format("{} of {}: none failed\n", counted(result.seen, "seed"), counted(simulated.ranks, "rank")));

@@ -77,6 +77,7 @@ class WorldCollectives::State {
       throw_error(ErrorCode::invalid_use, "{} has no {}", tranship::name_of(task.type),
                   tranship::name_of(task.reduction));
     if (task.elements == 0) return world_.sync(where);
+    announce(task, target, source, where);
     // What is called again and again is looked up once.
     if (last_.ready && last_.task == task) {
       last_.ready->used = ++time_;
@@ -370,6 +371,16 @@ class WorldCollectives::State {
     if (task.kind == Kind::reduce && world_.rank() != task.root) return;
     world_.context().reads(to, where);
     std::memcpy(target.data, to.local(), static_cast<std::size_t>(target_bytes));
+  }
+
+  /// What the call reads and writes on this rank, whatever algorithm does it.
+  void announce(const Task& task, const MutableElements& target, const Elements& source, CallSite where) const {
+    const Context& rma = world_.context();
+    const auto bytes_of = [&](Index elements) { return static_cast<std::size_t>(elements * size_bytes(task.type)); };
+    if (task.kind != Kind::broadcast || world_.rank() == task.root)
+      rma.reads(std::span(static_cast<const std::byte*>(source.data), bytes_of(task.elements)), where);
+    if (task.kind != Kind::reduce || world_.rank() == task.root)
+      rma.writes(std::span(static_cast<std::byte*>(target.data), bytes_of(target_elements(task))), where);
   }
 
   Index target_elements(const Task& task) const {

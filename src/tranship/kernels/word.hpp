@@ -147,12 +147,17 @@ TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
   static_assert(sizeof(W) == 4 || sizeof(W) == 8);
   if constexpr (op == AtomicOp::fetch) return load_word(at);
 #if defined(__CUDA_ARCH__)
-  if constexpr (op == AtomicOp::set || op == AtomicOp::swap) return atomicExch_system(at, operand);
-  if constexpr (op == AtomicOp::compare_swap) return atomicCAS_system(at, expected, operand);
-  if constexpr (op == AtomicOp::add) return atomicAdd_system(at, operand);
-  if constexpr (op == AtomicOp::bit_and) return atomicAnd_system(at, operand);
-  if constexpr (op == AtomicOp::bit_or) return atomicOr_system(at, operand);
-  if constexpr (op == AtomicOp::bit_xor) return atomicXor_system(at, operand);
+  // Of words of 8 bytes CUDA knows unsigned long long alone, and not every std::uint64_t is one.
+  using Known = typename WordOf<sizeof(W)>::Type;
+  auto* const word = reinterpret_cast<Known*>(at);
+  const auto value = static_cast<Known>(operand);
+  if constexpr (op == AtomicOp::set || op == AtomicOp::swap) return static_cast<W>(atomicExch_system(word, value));
+  if constexpr (op == AtomicOp::compare_swap)
+    return static_cast<W>(atomicCAS_system(word, static_cast<Known>(expected), value));
+  if constexpr (op == AtomicOp::add) return static_cast<W>(atomicAdd_system(word, value));
+  if constexpr (op == AtomicOp::bit_and) return static_cast<W>(atomicAnd_system(word, value));
+  if constexpr (op == AtomicOp::bit_or) return static_cast<W>(atomicOr_system(word, value));
+  if constexpr (op == AtomicOp::bit_xor) return static_cast<W>(atomicXor_system(word, value));
 #else
   if constexpr (op == AtomicOp::set) {
     store_word(at, operand);

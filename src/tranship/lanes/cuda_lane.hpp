@@ -1,4 +1,4 @@
-// Private: The lanes of a CUDA kernel. Lanes of up to three dimensions are numbered as CUDA numbers them, x first.
+// CudaLane, the lanes of a CUDA kernel. Lanes of up to three dimensions are numbered as CUDA numbers them, x first.
 //
 //   __global__ void launched(...) { kernel(CudaLane(), ...); }
 #pragma once

@@ -36,7 +36,8 @@ enum class Residency : std::uint8_t {
 enum class Checks : std::uint8_t {
   by_environment,  ///< as the variable TRANSHIP_CHECKS says: none, poison, checksums, guard; none without it
   none,
-  poison,     ///< stale copies, and what a write lease has opened, hold NaNs or 0xdead; what stays so was never written
+  poison,  ///< stale copies, and what a write lease has opened, hold NaNs or 0xdead; what stays so was never written,
+           ///< which integers of 1 and 2 bytes do not tell
   checksums,  ///< the same, and copies are compared: writes without a lease, and writes under a lease to read
   /// The same, and host code that touches a copy on the host without a lease, or writes one under leases to read, is
   /// told on stderr which leases are broken, and ends by SIGSEGV. For that the copy has pages of its own, and its

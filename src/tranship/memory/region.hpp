@@ -24,9 +24,11 @@ class Region {
   static Region boxes(const std::vector<Box>& boxes);
 
   /// None of them empty. In one dimension they ascend, with gaps between them.
-  std::span<const Box> boxes() const noexcept {
+  std::span<const Box> boxes() const& noexcept {
     return has_one_ ? std::span<const Box>(&one_, 1) : std::span<const Box>(many_);
   }
+  /// Of a region that ends before them: a loop over them keeps them.
+  std::vector<Box> boxes() const&& { return has_one_ ? std::vector<Box>{one_} : many_; }
   bool empty() const noexcept { return !has_one_ && many_.empty(); }
   /// Number of cells; throws `overflow`.
   Index count() const;

@@ -301,12 +301,22 @@ TEST(KeptPointers, are_found_whatever_happens_in_between) {
 TEST(BufferPoison, every_type_has_one_and_floats_have_nans) {
   Devices devices;
   for (const ElementType type :
-       {ElementType::bool8, ElementType::i8, ElementType::f16, ElementType::bf16, ElementType::i32, ElementType::f32,
-        ElementType::f64, ElementType::f128, ElementType::c64, ElementType::c128, ElementType::c256}) {
+       {ElementType::bool8, ElementType::f16, ElementType::bf16, ElementType::i32, ElementType::f32, ElementType::f64,
+        ElementType::f128, ElementType::c64, ElementType::c128, ElementType::c256}) {
     Buffer b(type, {4}, {.checks = Checks::poison, .devices = &devices});
     { const Lease lease = b.write(); }
     EXPECT_THROW(b.check(), Error) << name_of(type);
   }
+  // Each value of a small integer is one that a program may write.
+  Buffer bytes(ElementType::u8, {256}, {.checks = Checks::poison, .devices = &devices});
+  Buffer shorts(ElementType::i16, {65536}, {.checks = Checks::poison, .devices = &devices});
+  {
+    const Lease of_bytes = bytes.write(), of_shorts = shorts.write();
+    for (int i = 0; i < 256; ++i) of_bytes.data<std::uint8_t>()[i] = std::uint8_t(i);
+    for (int i = 0; i < 65536; ++i) of_shorts.data<std::int16_t>()[i] = std::int16_t(i - 32768);
+  }
+  EXPECT_NO_THROW(bytes.check());
+  EXPECT_NO_THROW(shorts.check());
   Buffer f32(ElementType::f32, {1}, {.checks = Checks::poison, .devices = &devices});
   Buffer f128(ElementType::f128, {1}, {.checks = Checks::poison, .devices = &devices});
   EXPECT_TRUE(std::isnan(f32.write().data<float>()[0]));

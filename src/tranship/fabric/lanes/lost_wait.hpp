@@ -1,4 +1,4 @@
-// Private: The error of a kernel that has given up a wait, from the record that the wait has left in memory of the host
+// lost_wait, the error of a kernel that has given up a wait, from the record that the wait has left in memory of the host
 // (lanes/wait_guard.hpp).
 #pragma once
 

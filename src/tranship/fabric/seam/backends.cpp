@@ -20,7 +20,7 @@ std::vector<Backend>& table() {
        &join_program, &make_world_id, &join_world},
       {"sim", Backend::State::present, "ranks are simulated under a seed, to find what is missing: simulate()"},
       {"mpi", Backend::State::absent, "not in this build"},
-      {"cuda", Backend::State::absent, "not in this build"},
+      {"cuda", Backend::State::absent, "ranks on cards: not in this build"},
   };
   return backends;
 }

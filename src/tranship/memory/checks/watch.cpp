@@ -13,6 +13,7 @@ Poison::Poison(ElementType type) {
   const int part_width = tranship::size_bytes(part);
   width = std::min(tranship::size_bytes(type), 16);
   for (int i = 0; i < 16; ++i) bytes[i] = i % 2 == 0 ? 0xad : 0xde;
+  is_told_apart = part_width > 2 || part == ElementType::f16 || part == ElementType::bf16 || part == ElementType::bool8;
   // A quiet NaN with a payload of its own; the exponent is at the upper end of each part.
   for (int at = 0; at < width; at += part_width) switch (part) {
       case ElementType::f16:
@@ -231,7 +232,7 @@ void Watch::check_closing(int slot, Stream& stream, Ending ending) {
   const OpenLease& lease = buffer_.admission.lease(slot);
   const Region& region = buffer_.admission.region_of(lease);
   if (lease.is_void || ending == Ending::abandoned) return;
-  if (lease.intent == Intent::write)
+  if (lease.intent == Intent::write && poison_.is_told_apart)
     if (const Index left = count_poison(lease.memory, region))
       add_found(fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} unwritten",
                             buffer_.shape.options.name, tranship::to_string(region),

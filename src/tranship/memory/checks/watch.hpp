@@ -26,6 +26,8 @@ enum class Ending : std::uint8_t { committed, abandoned };
 struct Poison {
   explicit Poison(ElementType type);
   int width = 0;
+  /// No program means this value. Integers of 1 and 2 bytes have none like that.
+  bool is_told_apart = true;
   unsigned char bytes[16] = {};
 };
 
