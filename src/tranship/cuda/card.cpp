@@ -151,7 +151,7 @@ void* Card::allocate(std::size_t size_bytes) {
   const Deadline deadline = Deadline::after_seconds(30);
   for (;;) {
     const CUresult state = calls_.cuStreamQuery(made.allocations);
-    if (state == CUDA_SUCCESS) return reinterpret_cast<void*>(memory);
+    if (state == CUDA_SUCCESS) return pointer_to(memory);
     if (state != CUDA_ERROR_NOT_READY || deadline.passed()) {
       calls_.cuMemFreeAsync(memory, made.allocations);
       if (state != CUDA_ERROR_NOT_READY) check(state, "cuStreamQuery");

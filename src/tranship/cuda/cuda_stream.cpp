@@ -572,9 +572,10 @@ void CudaStream::launch(CUkernel kernel, const packing::PieceList& list, ListArg
     const CUresult allocated = calls().cuMemAllocFromPoolAsync(&uploaded, bytes, unit_.card.parts().pool, handle());
     unit_.card.check(allocated, "cuMemAllocFromPoolAsync");
     TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, uploaded, address_of(between), bytes, handle());
-    args.list.pieces = reinterpret_cast<const packing::Piece*>(uploaded);
-    args.list.starts = starts ? reinterpret_cast<const packing::GroupStart*>(uploaded + pieces) : nullptr;
-    args.list.first_units = reinterpret_cast<const unsigned*>(uploaded + pieces + starts);
+    const auto* const at = static_cast<const std::byte*>(pointer_to(uploaded));
+    args.list.pieces = reinterpret_cast<const packing::Piece*>(at);
+    args.list.starts = starts ? reinterpret_cast<const packing::GroupStart*>(at + pieces) : nullptr;
+    args.list.first_units = reinterpret_cast<const unsigned*>(at + pieces + starts);
   }
   void* all[] = {all_args};
   const unsigned blocks = std::clamp(view.groups, 1u, 1u << 30);

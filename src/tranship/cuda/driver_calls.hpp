@@ -17,6 +17,10 @@ struct DriverCalls {
 #undef TRANSHIP_DRIVER_CALL
 };
 
+inline void* pointer_to(CUdeviceptr address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): the driver's addresses are numbers
+}
+
 /// The driver of this process, or why there is none.
 struct DriverFound {
   const DriverCalls* calls = nullptr;  ///< as long as the process

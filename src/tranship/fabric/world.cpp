@@ -189,8 +189,9 @@ SymmetricArray<std::byte> World::allocate_uneven(std::size_t bytes_max, std::siz
   return {Symmetric<std::byte>::at(local, local ? Index(bytes_max) : 0), std::move(memory)};
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it goes with the call.
 void World::free_bytes(std::shared_ptr<void> memory, CallSite where) {
-  heap_->free(team_, std::move(memory), where);
+  heap_->free(team_, memory, where);
 }
 
 RegisteredMemory World::register_bytes(void* memory, std::size_t size_bytes, CallSite where) {

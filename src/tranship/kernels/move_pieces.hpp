@@ -89,7 +89,7 @@ TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memo
   constexpr unsigned side = tile_side(PieceKind::transposed, sizeof(V));
   constexpr unsigned lines = pack_lanes / side;  // which all lanes load at once
   constexpr unsigned pitch = side + 1;
-  static_assert(side * pitch * sizeof(V) <= room_bytes && side % lines == 0);
+  static_assert(1ull * side * pitch * sizeof(V) <= room_bytes && side % lines == 0);
   V* const elements = reinterpret_cast<V*>(room);
   const unsigned x = unsigned(lane.index()) % side, y = unsigned(lane.index()) / side;
   const TileCorner at = corner_of(piece, tile, side);
@@ -189,8 +189,9 @@ TRANSHIP_SHARED inline unsigned char* place_at(const unsigned char* base, long l
 #ifdef __CUDA_ARCH__
   return const_cast<unsigned char*>(base) + offset;  // of which nvcc sees that it is global memory
 #else
-  return reinterpret_cast<unsigned char*>(reinterpret_cast<unsigned long long>(base) +
-                                          static_cast<unsigned long long>(offset));
+  const auto address = reinterpret_cast<unsigned long long>(base) + static_cast<unsigned long long>(offset);
+  return reinterpret_cast<unsigned char*>(
+      address);  // NOLINT(performance-no-int-to-ptr): base and offset are one number
 #endif
 }
 

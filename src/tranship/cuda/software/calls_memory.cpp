@@ -52,7 +52,7 @@ CUresult attribute_of(State& all, void* out, CUpointer_attribute attribute, CUde
       *static_cast<CUdeviceptr*>(out) = is_accessible ? address : 0;
       break;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      *static_cast<void**>(out) = range && range->is_of_host() ? reinterpret_cast<void*>(address) : nullptr;
+      *static_cast<void**>(out) = range && range->is_of_host() ? pointer_to(address) : nullptr;
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       *static_cast<unsigned long long*>(out) = range ? range->first : 0;
@@ -193,7 +193,7 @@ CUresult cuMemHostAlloc(void** out, std::size_t bytes, unsigned) {
     if (!out || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     const Address first = all.memory.allocate_pinned(bytes);
     if (!first) return CUDA_ERROR_OUT_OF_MEMORY;
-    *out = reinterpret_cast<void*>(first);
+    *out = pointer_to(first);
     return CUDA_SUCCESS;
   });
 }

@@ -104,7 +104,7 @@ OpRef State::submit(Stream& stream, Node node) {
     stream.tails = {int(graph.nodes.size()) - 1};
     return nullptr;
   }
-  const OpRef op = node.make(*stream.card);
+  OpRef op = node.make(*stream.card);
   submit_op(stream, op);
   return op;
 }

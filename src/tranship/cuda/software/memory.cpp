@@ -49,7 +49,7 @@ Address address_of(const void* at) {
   return reinterpret_cast<Address>(at);
 }
 void* pointer(Address address) {
-  return reinterpret_cast<void*>(address);
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): addresses of cards are numbers
 }
 
 }  // namespace
@@ -292,7 +292,9 @@ bool Memory::unmap(Address first, std::size_t bytes) {
                         (next == ranges_.begin() || std::prev(next)->second.end() <= first);
   if (has_none) return true;
   if (!maps_whole(first, bytes)) return false;
-  mmap(pointer(first), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  if (mmap(pointer(first), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ==
+      MAP_FAILED)
+    return false;
   for (auto range = next; range != ranges_.end() && range->first < first + bytes; range = ranges_.erase(range))
     kept.push_back(std::move(range->second.physical));
   ++version_;

@@ -304,7 +304,7 @@ inline unsigned long long PieceList::units_of(const Piece& piece) const {
   if (piece.kind == PieceKind::elements)
     return up(1ull * piece.columns * piece.rows * piece.outers, lane_vectors_of(width, lane_vectors_) * warp_lanes);
   const unsigned side = tile_side(piece.kind, width);
-  return up(piece.columns, side) * up(piece.rows, side) * piece.outers * group_units;
+  return 1ull * up(piece.columns, side) * up(piece.rows, side) * piece.outers * group_units;
 }
 
 inline void PieceList::count_units() {
