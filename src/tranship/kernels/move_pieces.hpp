@@ -190,8 +190,8 @@ TRANSHIP_SHARED inline unsigned char* place_at(const unsigned char* base, long l
   return const_cast<unsigned char*>(base) + offset;  // of which nvcc sees that it is global memory
 #else
   const auto address = reinterpret_cast<unsigned long long>(base) + static_cast<unsigned long long>(offset);
-  return reinterpret_cast<unsigned char*>(
-      address);  // NOLINT(performance-no-int-to-ptr): base and offset are one number
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): base and offset are one number.
+  return reinterpret_cast<unsigned char*>(address);
 #endif
 }
 

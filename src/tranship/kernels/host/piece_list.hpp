@@ -302,9 +302,10 @@ inline unsigned long long PieceList::units_of(const Piece& piece) const {
   const auto up = [](unsigned long long n, unsigned long long of) { return (n + of - 1) / of; };
   const unsigned width = 1u << piece.width_log2;
   if (piece.kind == PieceKind::elements)
-    return up(1ull * piece.columns * piece.rows * piece.outers, lane_vectors_of(width, lane_vectors_) * warp_lanes);
+    return up(1ull * piece.columns * piece.rows * piece.outers,
+              1ull * lane_vectors_of(width, lane_vectors_) * warp_lanes);
   const unsigned side = tile_side(piece.kind, width);
-  return 1ull * up(piece.columns, side) * up(piece.rows, side) * piece.outers * group_units;
+  return up(piece.columns, side) * up(piece.rows, side) * piece.outers * group_units;
 }
 
 inline void PieceList::count_units() {
