@@ -540,7 +540,8 @@ void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index b
 bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
   if (step.pairing == Pairing::pairs) return transfer_pairs(block, step, part);
   if (step.fetches) return combine_fetched(block, step, part);
-  if (is_watched(step) && step.has_packets && !have_packets_come(block, step, part)) return false;
+  const bool watched = is_watched(step);
+  if (watched && step.has_packets && !have_packets_come(block, step, part)) return false;
   const PlacedOperand* const from = &setup_.program.operands[step.first];
   const PlacedOperand* const to = from + step.sources;
   const bool needs_strips = step.sources > 1 || from[0].format != OperandFormat::plain;
@@ -552,7 +553,7 @@ bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
       sources_[i] = at;
       if (from[i].format == OperandFormat::plain) continue;
       sources_[i] = strip(i);
-      if (from[i].format == OperandFormat::raw_packets || is_watched(step))
+      if (from[i].format == OperandFormat::raw_packets || watched)
         detail::unpack_any(at, strip(i), std::size_t(now.bytes));
       else
         now.bytes = Index(detail::unpack(at, strip(i), std::size_t(now.bytes), flag()));
