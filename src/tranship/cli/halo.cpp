@@ -7,7 +7,6 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/message_file.hpp>
-#include <tranship/layout/stored_overlap.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
 
@@ -22,6 +21,16 @@ struct HaloArguments {
   PictureArguments picture;
   bool json = false;
 };
+
+/// False where no part has overlap, whatever its size. The ghosts of indexed arrays are lists, which count as overlap
+/// even where they are empty.
+bool stores_overlap(const Distribution& array) {
+  if (array.is_indexed()) return true;
+  for (int d = 0; d < array.dims(); ++d)
+    if (const Overlap& overlap = array.axis(d).partition().overlap; overlap.left.width + overlap.right.width > 0)
+      return true;
+  return false;
+}
 
 void run(const HaloArguments& arguments) {
   const ArraySpec field = layout_argument("LAYOUT", arguments.layout);
