@@ -1,5 +1,5 @@
-// lost_wait, the error of a kernel that has given up a wait, from the record that the wait has left in memory of the host
-// (lanes/wait_guard.hpp).
+// lost_wait, the error of a kernel that has given up a wait, from the record that the wait has left in memory of the
+// host (lanes/wait_guard.hpp).
 #pragma once
 
 #include <tranship/base/error.hpp>
