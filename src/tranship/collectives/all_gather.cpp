@@ -11,7 +11,7 @@ void all_gather(Team& team, const SymmetricSpan& target, const SymmetricSpan& so
   // In place, members name different parts of one array; what they name alike is that array.
   MemberCall call(team, CallKind::gather_symmetric, target, is_in_place ? target : source, where, is_in_place);
   if (!is_in_place) call.require_parts(call.size(), 1), call.require_apart();
-  call.meet();
+  call.begin();
   for (int i = is_in_place ? 1 : 0; i < call.size(); ++i) {
     const int member = (call.rank() + i) % call.size();
     std::byte* const part = call.target() + member * part_bytes;

@@ -19,7 +19,7 @@ void reduce_in_parts(MemberCall& call, Reduction reduction, bool is_target) {
   const std::size_t part = (lines + std::size_t(call.size()) - 1) / std::size_t(call.size()) * line;
   const auto first_of = [&](int member) { return std::min(bytes, std::size_t(member) * part); };
 
-  call.meet();
+  call.begin();
   const std::size_t first = first_of(call.rank()), end = first_of(call.rank() + 1);
   call.combine(call.target() + first, call.source() + first, end - first, reduction);
   call.meet();

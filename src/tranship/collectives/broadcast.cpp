@@ -7,7 +7,7 @@ void broadcast(Team& team, const SymmetricSpan& target, const SymmetricSpan& sou
   MemberCall call(team, CallKind::broadcast_symmetric, target, source, where, root);
   call.require_equal();
   call.require_apart_or_same();
-  call.meet();
+  call.begin(call.rank() == root ? call.source_bytes() : 0);
   if (call.rank() != root || call.target() != call.source())
     call.fetch(root, call.target(), call.source(), call.source_bytes());
   call.complete();

@@ -104,6 +104,15 @@ void MemberCall::require_root(const Team& team, int root, CallSite where) {
                 team.world().rank(), short_name(where));
 }
 
+void MemberCall::begin(std::size_t source_bytes) {
+  meet();
+  if (!detail::MemoryUse::is_watched(context_)) return;
+  const detail::MemoryUse::Part parts[] = {{source_, source_bytes, Touch::loads},
+                                           {target_, target_bytes_, Touch::stores}};
+  use_ = {context_, parts, name_of(call_.kind), "a barrier or a sync after it", where_};
+  covered_.emplace(context_);
+}
+
 void MemberCall::meet() {
   team_.meet(call_, where_);
 }
@@ -142,8 +151,6 @@ void MemberCall::combine(std::byte* to, const std::byte* local, std::size_t byte
     }
     complete();
   }
-  context_.reads(std::span(local, bytes), where_);
-  context_.writes(std::span(to, bytes), where_);
   alignas(64) std::byte sum[block_bytes];  // the target may be this member's source, which is read in its turn
   for (std::size_t first = 0; first < bytes; first += block_bytes) {
     const std::size_t now = std::min(block_bytes, bytes - first);

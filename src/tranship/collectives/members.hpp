@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/library_calls.hpp>
+#include <tranship/fabric/memory_use.hpp>
 #include <tranship/fabric/seam/call.hpp>
 
 namespace tranship {
@@ -41,7 +43,11 @@ class MemberCall {
   void require_reduction(Reduction reduction) const;
   static void require_root(const Team& team, int root, CallSite where);
 
-  /// Collective: waits for all members, who must have made the same call. What they stored before is seen.
+  /// Collective: waits for all members, who must have made the same call. What they stored before is seen. From then on
+  /// the target and so many bytes of this member's source are in use, until the call ends.
+  void begin(std::size_t source_bytes);
+  void begin() { begin(source_bytes_); }
+  /// Collective: waits for all members. No promise of the call's is that what others have done is seen then.
   void meet();
 
   /// Has `bytes` from `local` of a member copied to this rank's `to`; they are there after complete().
@@ -69,6 +75,8 @@ class MemberCall {
   std::byte* source_;
   std::size_t target_bytes_;
   std::size_t source_bytes_;
+  detail::MemoryUse use_;
+  std::optional<detail::CoveredCalls> covered_;
 };
 
 }  // namespace tranship

@@ -9,7 +9,7 @@ void reduce_scatter(Team& team, const SymmetricSpan& target, const SymmetricSpan
   const std::size_t own = std::size_t(call.rank()) * call.target_bytes();
   call.require_apart_or_same(0, own);
   call.require_reduction(reduction);
-  call.meet();
+  call.begin();
   call.combine(call.target(), call.source() + own, call.target_bytes(), reduction);
   call.meet();
 }

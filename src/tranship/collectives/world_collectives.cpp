@@ -17,6 +17,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/library_calls.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/run/program_executor.hpp>
 #include <tranship/run/shared_program.hpp>
@@ -77,21 +78,10 @@ class WorldCollectives::State {
       throw_error(ErrorCode::invalid_use, "{} has no {}", tranship::name_of(task.type),
                   tranship::name_of(task.reduction));
     if (task.elements == 0) return world_.sync(where);
+    // The memory is in use from the first to the second.
     announce(task, target, source, where);
-    // What is called again and again is looked up once.
-    if (last_.ready && last_.task == task) {
-      last_.ready->used = ++time_;
-      return launch(*last_.ready->executor, task, target, source, where);
-    }
-    last_.ready = nullptr;
-    const std::string& algorithm = rule_for(task.kind, message_bytes(task)).algorithm;
-    Ready& ready = ready_for(task, algorithm);
-    // What is done once is not worth a program of its own.
-    const bool is_first = ready.calls++ == 0 && !is_said_[static_cast<std::size_t>(task.kind)];
-    if (is_direct(algorithm) || is_first) return run_directly(task, target, source, where);
-    if (!ready.executor) ready.executor = make(task, algorithm, where);
-    last_ = {.task = task, .ready = &ready};
-    launch(*ready.executor, task, target, source, where);
+    run_announced(task, target, source, where);
+    announce(task, target, source, where);
   }
 
   void use(std::string_view algorithm, Index bytes_max, const std::string& reason) {
@@ -104,6 +94,7 @@ class WorldCollectives::State {
   }
 
   void measure(CallSite where) {
+    const detail::LibraryCalls in_library(world_.context());
     for (int kind = 0; kind < kinds; ++kind) measure(static_cast<Kind>(kind), where);
   }
 
@@ -330,6 +321,24 @@ class WorldCollectives::State {
     if (reads) std::memcpy(executor.input().data(), source.data, executor.input().size());
     executor.run(where);
     if (writes) std::memcpy(target.data, executor.output().data(), executor.output().size());
+  }
+
+  void run_announced(const Task& task, const MutableElements& target, const Elements& source, CallSite where) {
+    const detail::LibraryCalls in_library(world_.context());  // set-ups complete nothing of the program's
+    // What is called again and again is looked up once.
+    if (last_.ready && last_.task == task) {
+      last_.ready->used = ++time_;
+      return launch(*last_.ready->executor, task, target, source, where);
+    }
+    last_.ready = nullptr;
+    const std::string& algorithm = rule_for(task.kind, message_bytes(task)).algorithm;
+    Ready& ready = ready_for(task, algorithm);
+    // What is done once is not worth a program of its own.
+    const bool is_first = ready.calls++ == 0 && !is_said_[static_cast<std::size_t>(task.kind)];
+    if (is_direct(algorithm) || is_first) return run_directly(task, target, source, where);
+    if (!ready.executor) ready.executor = make(task, algorithm, where);
+    last_ = {.task = task, .ready = &ready};
+    launch(*ready.executor, task, target, source, where);
   }
 
   void run_directly(const Task& task, const MutableElements& target, const Elements& source, CallSite where) {

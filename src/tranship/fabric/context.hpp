@@ -49,6 +49,7 @@ namespace tranship {
 
 namespace detail {
 class LaneMessenger;
+class CoveredCalls;
 class LibraryCalls;
 class MemoryUse;
 class Polls;
@@ -442,6 +443,7 @@ class Context : private detail::Transfers {
   friend class Team;
   friend class World;
   friend class detail::LaneMessenger;
+  friend class detail::CoveredCalls;
   friend class detail::LibraryCalls;
   friend class detail::MemoryUse;
   friend class detail::Polls;

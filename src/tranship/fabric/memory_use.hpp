@@ -43,4 +43,22 @@ class MemoryUse {
   std::uint64_t number_ = 0;
 };
 
+/// A scope in which an operation of this library does what its MemoryUse has said: it is no access of its own, and what
+/// the operation finds out about peers remains unknown to the program, which may know what was promised alone. Or,
+/// within such a scope, one in which something else moves on.
+class CoveredCalls {
+ public:
+  explicit CoveredCalls(Context& context, bool is_covered = true) noexcept
+      : transport_(context.transport_.get()), was_covered_(transport_ && transport_->set_covered(is_covered)) {}
+  CoveredCalls(const CoveredCalls&) = delete;
+  CoveredCalls& operator=(const CoveredCalls&) = delete;
+  ~CoveredCalls() {
+    if (transport_) transport_->set_covered(was_covered_);
+  }
+
+ private:
+  Transport* transport_;
+  bool was_covered_;
+};
+
 }  // namespace tranship::detail

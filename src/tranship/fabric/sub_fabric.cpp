@@ -41,6 +41,7 @@ class SubTransport final : public Transport {
   void end_use(std::uint64_t number) noexcept override { whole_->end_use(number); }
   void enter_library() noexcept override { whole_->enter_library(); }
   void leave_library() noexcept override { whole_->leave_library(); }
+  bool set_covered(bool is) noexcept override { return whole_->set_covered(is); }
   void poll(std::int64_t polls) override { whole_->poll(polls); }
   void abandon() noexcept override { whole_->abandon(); }
 

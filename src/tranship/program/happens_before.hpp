@@ -1,11 +1,5 @@
-// Private: Happens-before by vector clocks. Whatever acts in an order of its own has a timeline: a thread block, the
-// proxy of a port channel, the host of a rank. Its actions are numbered; a clock says for every timeline how many of
-// its first actions came before.
-//
-// Two orders are kept. What came before in the `strong` one is also visible. In the `weak` one it has only been
-// executed: enough to overwrite what it has read.
-//
-// Clocks are trees that share what is equal, so that a copy costs nothing, and a join what the two differ in.
+// Private: Happens-before by vector clocks (base/times.hpp). Two orders are kept. What came before in the `strong` one
+// is also visible. In the `weak` one it has only been executed: enough to overwrite what it has read.
 #pragma once
 
 #include <cstdint>
@@ -13,40 +7,9 @@
 #include <vector>
 
 #include <tranship/base/index.hpp>
+#include <tranship/base/times.hpp>
 
 namespace tranship {
-
-using Timeline = std::int32_t;
-using Time = std::uint32_t;
-
-/// A time for each timeline, at first 0. Not for use by several threads at once, not even of copies.
-class Times {
- public:
-  Times() = default;
-  Times(const Times& other) noexcept;
-  Times(Times&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
-  Times& operator=(Times other) noexcept {
-    std::swap(root_, other.root_);
-    return *this;
-  }
-  ~Times();
-
-  Time of(Timeline timeline) const noexcept;
-  /// Makes the time of one timeline at least `time`.
-  void raise(Timeline timeline, Time time);
-  /// The later one of both times of each timeline. Adds the nodes that it has looked at to `work`.
-  void join(const Times& other, Index& work);
-
- private:
-  struct Node;
-  static Node* retain(Node* node) noexcept;
-  static void release(Node* node) noexcept;
-  static Node* joined(Node* a, Node* b, Index& work);
-  static Node* raised(Node* node, int height, Timeline timeline, Time time);
-  void grow(int height);
-
-  Node* root_ = nullptr;
-};
 
 /// What a timeline knows of all others.
 struct VectorClock {

@@ -220,6 +220,7 @@ void ExchangeRunner::move_on(Meanwhile meanwhile) {
     HavingTime& operator=(const HavingTime&) = delete;
     ~HavingTime() { progress.set_has_time(false); }
   } having(progress_, meanwhile == Meanwhile::waits);
+  const detail::CoveredCalls apart(setup_.terms().world.context(), false);
   advance();
 }
 void ExchangeRunner::advance() {

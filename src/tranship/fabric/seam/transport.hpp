@@ -63,6 +63,9 @@ class Transport {
   /// fences and completes are its own transfers, as far as the program may know; a simulation holds to that.
   virtual void enter_library() noexcept {}
   virtual void leave_library() noexcept {}
+  /// From now on, what the rank does is covered by a use that has begun, or no longer is: a simulation takes it for no
+  /// access of its own, and what peers tell by it remains unknown to the program. Returns what was so before.
+  virtual bool set_covered(bool /*is*/) noexcept { return false; }
   /// This rank looks whether something has come, or has looked so often already; others may go on first.
   virtual void poll(std::int64_t polls = 1) = 0;
   /// The rank fails: nothing of its memory is read or written any more.

@@ -9,74 +9,14 @@
 
 namespace tranship {
 
-void RaceDetector::Seen::add(std::size_t first, std::size_t end) {
-  auto at = stretches.upper_bound(first);
-  if (at != stretches.begin() && std::prev(at)->second >= first) --at;
-  while (at != stretches.end() && at->first <= end) {
-    first = std::min(first, at->first);
-    end = std::max(end, at->second);
-    at = stretches.erase(at);
-  }
-  stretches.emplace(first, end);
-}
-
-bool RaceDetector::Seen::has(std::size_t first, std::size_t end) const {
-  const auto after = stretches.upper_bound(first);
-  return after != stretches.begin() && std::prev(after)->second >= end;
-}
-
-bool RaceDetector::Seen::is_whole() const {
-  std::size_t sum = 0;
-  for (const auto& [first, end] : stretches) sum += end - first;
-  return sum == bytes;
-}
-
-void RaceDetector::Knowledge::see(const Put& put, std::size_t first, std::size_t end) {
-  if (has(put.rank, put.number)) return;
-  Seen& seen = parts[{put.rank, put.number}];
-  seen.bytes = put.bytes;
-  seen.add(first, end);
-  if (!seen.is_whole()) return;
-  parts.erase({put.rank, put.number});
-  single.emplace(put.rank, put.number);
-}
-
-void RaceDetector::Knowledge::join(const Knowledge& other) {
-  for (std::size_t r = 0; r < own.size(); ++r) {
-    own[r] = std::max(own[r], other.own[r]);
-    transfers[r] = std::max(transfers[r], other.transfers[r]);
-  }
-  single.insert(other.single.begin(), other.single.end());
-  for (const auto& [put, seen] : other.parts)
-    for (const auto& [first, end] : seen.stretches) see({put.first, put.second, seen.bytes}, first, end);
-  prune();
-}
-
-void RaceDetector::Knowledge::prune() {
-  // Those that follow the number raise it, in the order of the set.
-  for (const auto& [rank, number] : single)
-    if (std::uint64_t& all = transfers[std::size_t(rank)]; number == all + 1) all = number;
-  std::erase_if(single, [&](const auto& one) { return one.second <= transfers[std::size_t(one.first)]; });
-  std::erase_if(parts, [&](const auto& one) { return has(one.first.first, one.first.second); });
-}
-
 RaceDetector::RaceDetector(int ranks)
-    : ranks_(std::size_t(ranks)), heaps_(std::size_t(ranks)), words_(std::size_t(ranks)) {
-  for (RankState& rank : ranks_) {
-    rank.known.own.resize(std::size_t(ranks));
-    rank.known.transfers.resize(std::size_t(ranks));
-  }
-}
+    : ranks_(std::size_t(ranks)), heaps_(std::size_t(ranks)), words_(std::size_t(ranks)) {}
 
-bool RaceDetector::knows(const Knowledge& who, const Access& what) {
-  if (!what.is_transfer) return who.own[std::size_t(what.rank)] >= what.number;
-  return who.has(what.rank, what.number);
-}
-bool RaceDetector::knows(const Knowledge& who, const Access& what, const Bytes& part) {
-  if (knows(who, what)) return true;
-  const auto seen = who.parts.find({what.rank, what.number});
-  return what.is_transfer && what.use.side == Side::peer && seen != who.parts.end() &&
-         seen->second.has(part.first, part.end);
+bool RaceDetector::knows(const View& who, const Access& what, const Bytes& part) {
+  if (!what.transfer) return who.known.of(what.rank) >= what.time;
+  if (who.way && what.transfer->is_ordered_before(who.rank, *who.way)) return true;
+  return what.use.side == Side::peer ? what.transfer->is_written_for(who.known, part.first, part.end)
+                                     : what.transfer->is_over_for(who.known);
 }
 
 bool RaceDetector::conflict(const Access& earlier, const Access& later) {
@@ -89,105 +29,101 @@ bool RaceDetector::conflict(const Access& earlier, const Access& later) {
          earlier.use.kind != later.use.kind;
 }
 
-RaceDetector::Knowledge RaceDetector::before(Rank rank, const Channel& channel) const {
-  const RankState& mine = ranks_[std::size_t(rank)];
-  Knowledge out = mine.known;
-  for (const Unfinished& one : mine.unfinished)
-    if (one.fencing == Fencing::ordered && one.channel.context == channel.context &&
-        one.channel.target == channel.target && one.channel.fences < channel.fences)
-      out.single.emplace(rank, one.number);
-  return out;
+Moment RaceDetector::next_moment(Rank rank) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  mine.known.raise(rank, ++mine.time);
+  return {rank, mine.time};
 }
 
 RaceDetector::Access RaceDetector::own_access(Rank rank, const Use& use) {
-  const std::uint64_t number = ++ranks_[std::size_t(rank)].known.own[std::size_t(rank)];
-  return {.use = use, .rank = rank, .number = number, .issued = number};
+  return {.use = use, .rank = rank, .time = next_moment(rank).time};
 }
 
 void RaceDetector::access(Rank rank, const Accesses& all) {
   const Access access = own_access(rank, all.use);
-  note(access, known(rank), all.bytes);
+  note(access, {known(rank)}, all.bytes);
 }
 
-RaceDetector::Knowledge RaceDetector::access(Rank rank, const Channel& channel, const Accesses& all) {
+Told RaceDetector::access(Rank rank, const FencedWay& way, const Accesses& all) {
   const Access access = own_access(rank, all.use);
-  Knowledge known = before(rank, channel);
-  note(access, known, all.bytes);
-  return known;
+  note(access, {known(rank), rank, &way}, all.bytes);
+  Told before;
+  before.known = known(rank);
+  const TransferRecord::Ref& last = ranks_[std::size_t(rank)].ways[{way.context, way.target}].last_ordered;
+  if (last) before.fenced = last->fences() < way.fences ? last : last->fenced();
+  return before;
 }
 
-RaceDetector::Sent RaceDetector::send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote,
-                                      const Accesses* local) {
+RaceDetector::Sent RaceDetector::send(Rank rank, const FencedWay& way, Fencing fencing, std::size_t put_bytes,
+                                      const Accesses& remote, const Accesses* local) {
   RankState& mine = ranks_[std::size_t(rank)];
-  Sent sent{.number = ++mine.transfers, .before = fencing == Fencing::ordered ? before(rank, channel) : mine.known};
-  const std::uint64_t issued = ++mine.known.own[std::size_t(rank)];
-  Access access{.use = remote.use,
-                .rank = rank,
-                .is_transfer = true,
-                .fencing = fencing,
-                .number = sent.number,
-                .issued = issued};
-  mine.unfinished.push_back({sent.number, channel, fencing});
-  note(access, sent.before, remote.bytes);
+  Sent sent;
+  sent.before.known = mine.known;
+  Access access{.use = remote.use, .rank = rank, .fencing = fencing, .time = next_moment(rank).time};
+  sent.transfer = access.transfer = std::make_shared<TransferRecord>(rank, way, put_bytes);
+  Way& to = mine.ways[{way.context, way.target}];
+  // A program that never calls quiet can learn from its peers that its transfers are over.
+  while (!to.open.empty() && to.open.front()->is_over_for(mine.known)) to.open.pop_front();
+  if (to.open.empty()) to.last_ordered.reset();
+  to.open.push_back(sent.transfer);
+  const bool is_ordered = fencing == Fencing::ordered;
+  if (is_ordered) {
+    sent.transfer->order_after(to.last_ordered);
+    to.last_ordered = sent.transfer;
+    sent.before.fenced = sent.transfer->fenced();
+  }
+  note(access, {sent.before.known, rank, is_ordered ? &way : nullptr}, remote.bytes);
   if (local) {
     // A fence does not hold back when local memory is accessed.
     access.use = local->use;
     access.fencing = Fencing::unordered;
-    note(access, mine.known, local->bytes);
+    note(access, {mine.known}, local->bytes);
   }
   return sent;
 }
 
 std::uint64_t RaceDetector::begin(Rank rank, const std::vector<Accesses>& all) {
   RankState& mine = ranks_[std::size_t(rank)];
-  const std::uint64_t number = ++mine.transfers;
-  mine.unfinished.push_back({number, {.context = no_context}, Fencing::unordered});
-  Access access{.rank = rank,
-                .is_transfer = true,
-                .fencing = Fencing::unordered,
-                .number = number,
-                .issued = ++mine.known.own[std::size_t(rank)]};
+  Access access{.rank = rank, .fencing = Fencing::unordered, .time = next_moment(rank).time};
+  access.transfer = std::make_shared<TransferRecord>(rank, FencedWay{}, 0);
+  mine.uses.emplace(++mine.uses_begun, access.transfer);
   for (const Accesses& some : all) {
     access.use = some.use;
-    note(access, mine.known, some.bytes);
+    note(access, {mine.known}, some.bytes);
   }
-  return number;
+  return mine.uses_begun;
 }
 
 void RaceDetector::end(Rank rank, std::uint64_t number) {
   RankState& mine = ranks_[std::size_t(rank)];
-  complete(mine, rank, [&](const Unfinished& one) { return one.number == number; });
+  if (const auto use = mine.uses.extract(number)) use.mapped()->note_over(next_moment(rank));
   forget_known(mine);
 }
 
-void RaceDetector::complete(RankState& mine, Rank rank, FunctionRef<bool(const Unfinished&)> is_complete) {
-  std::erase_if(mine.unfinished, [&](const Unfinished& one) {
-    if (!is_complete(one)) return false;
-    mine.known.single.emplace(rank, one.number);
-    return true;
-  });
-  std::uint64_t& done = mine.known.transfers[std::size_t(rank)];
-  done = std::max(done, mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1);
-  mine.known.prune();
-}
-
 void RaceDetector::forget_known(RankState& mine) {
+  if (mine.own.stretches() < mine.own_max) return;
   mine.own.erase_if([&](const Cell& cell) {
-    return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
+    return std::all_of(cell.begin(), cell.end(),
+                       [&](const Access& one) { return one.transfer->is_over_for(mine.known); });
   });
+  mine.own_max = std::max<std::size_t>(64, 2 * mine.own.stretches());
 }
 
 void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, CallSite where) {
   RankState& mine = ranks_[std::size_t(rank)];
-  complete(mine, rank, [&](const Unfinished& one) {
-    return one.channel.context == context && (!target || one.channel.target == *target);
-  });
-  std::erase_if(mine.fetched, [&](const auto& fetched) {
-    const auto& [of_context, of_target] = fetched.first;
-    if (of_context != context || (target && of_target != *target)) return false;
-    mine.known.join(fetched.second);
-    return true;
-  });
+  const Moment now = next_moment(rank);
+  const auto is_meant = [&](const auto& of) {
+    return of.first.first == context && (!target || of.first.second == *target);
+  };
+  const auto first_of = [&](auto& all) { return all.lower_bound({context, target.value_or(0)}); };
+  for (auto way = first_of(mine.ways); way != mine.ways.end() && is_meant(*way);) {
+    for (const TransferRecord::Ref& one : way->second.open) one->note_over(now);
+    way = mine.ways.erase(way);
+  }
+  for (auto fetched = first_of(mine.fetched); fetched != mine.fetched.end() && is_meant(*fetched);) {
+    learn(rank, fetched->second);
+    fetched = mine.fetched.erase(fetched);
+  }
   release_sources(rank, &where);
   forget_known(mine);
 }
@@ -199,9 +135,9 @@ void RaceDetector::watch(Rank rank, Source source) {
 void RaceDetector::release_sources(Rank rank, const CallSite* quiet) {
   RankState& mine = ranks_[std::size_t(rank)];
   std::erase_if(mine.sources, [&](const Source& one) {
-    if (!knows(mine.known, {.rank = rank, .is_transfer = true, .number = one.transfer})) return false;
+    if (!one.transfer->is_over_for(mine.known)) return false;
     // What is known to have written it has been compared with the transfer by then.
-    if (mine.changed_source || one.held->is_unchanged() || !is_unwritten_since(rank, one)) return true;
+    if (mine.changed_source || one.held->is_unchanged() || !is_unwritten_since(one)) return true;
     mine.changed_source =
         make_error(ErrorCode::race,
                    "the source of {} by rank {} ({}) is no longer what it was when rank {} {}: it "
@@ -213,15 +149,14 @@ void RaceDetector::release_sources(Rank rank, const CallSite* quiet) {
   });
 }
 
-bool RaceDetector::is_unwritten_since(Rank rank, const Source& source) const {
+bool RaceDetector::is_unwritten_since(const Source& source) const {
   for (const Bytes& bytes : source.read.bytes) {
     if (bytes.memory == Bytes::Memory::own) continue;  // no other rank writes it
     std::size_t seen = 0;
     heaps_[std::size_t(bytes.owner)].look(
         bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
-          const auto read = std::find_if(cell.begin(), cell.end(), [&](const Access& a) {
-            return a.is_transfer && a.rank == rank && a.number == source.transfer;
-          });
+          const auto read =
+              std::find_if(cell.begin(), cell.end(), [&](const Access& a) { return a.transfer == source.transfer; });
           if (read != cell.end() && std::all_of(read, cell.end(), [](const Access& a) {
                 return a.use.what == What::read || a.use.what == What::fetch;
               }))
@@ -232,64 +167,79 @@ bool RaceDetector::is_unwritten_since(Rank rank, const Source& source) const {
   return true;
 }
 
-void RaceDetector::release(const Bytes& bytes, const Told& what, Release how) {
+void RaceDetector::release(const Bytes& bytes, const std::shared_ptr<Told>& what, Release how) {
   Words& words = words_[std::size_t(bytes.owner)];
   if (how == Release::replaces) return words.assign(bytes.first, bytes.end, what);
-  words.visit(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, Told& told) {
-    if (!told.known) return void(told = what);
-    auto joined = std::make_shared<Knowledge>(*told.known);
-    if (told.put.bytes > 0) joined->see(told.put, first, end);
-    joined->join(*what.known);
-    told = {std::move(joined)};
+  words.visit(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, std::shared_ptr<Told>& told) {
+    if (!told) return void(told = what);
+    auto joined = std::make_shared<Told>(*what);
+    if (told->put) joined->updated = {told->put, first, end};
+    if (!told->is_learnt_by(joined->known)) joined->updated_told = told;
+    told = std::move(joined);
   });
 }
 
-std::optional<RaceDetector::Knowledge> RaceDetector::told_by(const Bytes& bytes) const {
-  std::optional<Knowledge> out;
-  words_[std::size_t(bytes.owner)].look(bytes.first, bytes.end,
-                                        [&](std::size_t first, std::size_t end, const Told& told) {
-                                          if (!told.known) return;
-                                          if (out)
-                                            out->join(*told.known);
-                                          else
-                                            out = *told.known;
-                                          if (told.put.bytes > 0) out->see(told.put, first, end);
-                                        });
+std::vector<RaceDetector::Sight> RaceDetector::news_in(const Bytes& bytes, Rank rank) const {
+  const Times& known = ranks_[std::size_t(rank)].known;
+  std::vector<Sight> out;
+  words_[std::size_t(bytes.owner)].look(
+      bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const std::shared_ptr<Told>& told) {
+        if (!told) return;
+        if (!told->is_learnt_by(known) || (told->put && !told->put->is_written_for(known, first, end)))
+          out.push_back({told, first, end});
+      });
   return out;
 }
 
-void RaceDetector::learn(Rank rank, const Knowledge& what) {
+void RaceDetector::learn(Rank rank, const std::vector<Sight>& sights) {
   RankState& mine = ranks_[std::size_t(rank)];
-  mine.known.join(what);
-  // A program that never calls quiet can learn from its peers that its transfers are over.
-  const std::uint64_t over = mine.known.transfers[std::size_t(rank)];
-  const auto open = std::find_if(mine.unfinished.begin(), mine.unfinished.end(),
-                                 [&](const Unfinished& one) { return one.number > over; });
-  mine.unfinished.erase(mine.unfinished.begin(), open);
+  const Moment now = next_moment(rank);
+  const auto see = [&](TransferRecord& put, std::size_t first, std::size_t end) {
+    if (!put.is_written_for(mine.known, first, end)) put.note_written(now, first, end);
+  };
+  for (const Sight& sight : sights) {
+    Told& told = *sight.told;
+    const bool is_learnt = told.is_learnt_by(mine.known);
+    for (Told* one = &told; one && !one->is_learnt_by(mine.known); one = one->updated_told.get()) {
+      mine.known.join(one->known);
+      if (one->fenced) TransferRecord::note_over_up_to(one->fenced, mine.known, now);
+      for (const TransferRecord::Ref& transfer : one->over)
+        if (!transfer->is_over_for(mine.known)) transfer->note_over(now);
+      if (one->updated.put) see(*one->updated.put, one->updated.first, one->updated.end);
+    }
+    if (!is_learnt) told.learnt.push_back(now);
+    if (told.put) see(*told.put, sight.first, sight.end);
+  }
+}
+
+void RaceDetector::learn(Rank rank, const Times& what) {
+  ranks_[std::size_t(rank)].known.join(what);
   release_sources(rank);
 }
 
 void RaceDetector::acquire(Rank rank, const Bytes& bytes) {
-  if (const auto told = told_by(bytes)) learn(rank, *told);
+  const std::vector<Sight> sights = news_in(bytes, rank);
+  if (sights.empty()) return;
+  learn(rank, sights);
+  release_sources(rank);
 }
 
 void RaceDetector::acquire_at_quiet(Rank rank, int context, const Bytes& bytes) {
-  auto told = told_by(bytes);
-  if (!told) return;
-  const auto [fetched, is_first] = ranks_[std::size_t(rank)].fetched.try_emplace({context, bytes.owner}, *told);
-  if (!is_first) fetched->second.join(*told);
+  std::vector<Sight> sights = news_in(bytes, rank);
+  if (sights.empty()) return;
+  auto& fetched = ranks_[std::size_t(rank)].fetched[{context, bytes.owner}];
+  std::move(sights.begin(), sights.end(), std::back_inserter(fetched));
 }
 
-void RaceDetector::compare(const Cell& cell, const Access& access, const Knowledge& known, const Bytes& bytes) const {
+void RaceDetector::compare(const Cell& cell, const Access& access, const View& view, const Bytes& bytes) const {
   for (const Access& earlier : cell) {
-    const bool is_same =
-        earlier.is_transfer && access.is_transfer && earlier.rank == access.rank && earlier.number == access.number;
+    const bool is_same = access.transfer && earlier.transfer == access.transfer;
     if (is_same || !conflict(earlier, access)) continue;
-    if (earlier.use.what == What::free || !knows(known, earlier, bytes)) refuse(earlier, access, known, bytes);
+    if (earlier.use.what == What::free || !knows(view, earlier, bytes)) refuse(earlier, access, view, bytes);
   }
 }
 
-void RaceDetector::note(Access access, const Knowledge& known, const std::vector<Bytes>& all) {
+void RaceDetector::note(Access access, const View& view, const std::vector<Bytes>& all) {
   for (const Bytes& bytes : all) {
     if (bytes.first == bytes.end) continue;
     access.word_first = bytes.first;
@@ -297,21 +247,21 @@ void RaceDetector::note(Access access, const Knowledge& known, const std::vector
     const bool is_own = bytes.memory == Bytes::Memory::own;
     auto& cells = is_own ? ranks_[std::size_t(bytes.owner)].own : heaps_[std::size_t(bytes.owner)];
     const auto in = [&](std::size_t first, std::size_t end) { return Bytes{bytes.owner, first, end, bytes.memory}; };
-    if (is_own && !access.is_transfer) {  // its rank knows it, and it alone can
+    if (is_own && !access.transfer) {  // its rank knows it, and it alone can
       cells.look(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
-        compare(cell, access, known, in(first, end));
+        compare(cell, access, view, in(first, end));
       });
       continue;
     }
     cells.visit(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, Cell& cell) {
-      compare(cell, access, known, in(first, end));
+      compare(cell, access, view, in(first, end));
       if (access.use.what == What::write || access.use.what == What::free)
         cell.clear();
       else  // the last one of a rank stands for all that it knows
         std::erase_if(cell, [&](const Access& earlier) {
           return earlier.use.what == access.use.what && earlier.rank == access.rank &&
-                 earlier.is_transfer == access.is_transfer && !conflict(earlier, access) &&
-                 knows(known, earlier, in(first, end));
+                 bool(earlier.transfer) == bool(access.transfer) && !conflict(earlier, access) &&
+                 knows(view, earlier, in(first, end));
         });
       cell.push_back(access);
     });
@@ -323,8 +273,7 @@ void RaceDetector::forget(const Bytes& bytes) {
   words_[std::size_t(bytes.owner)].erase(bytes.first, bytes.end);
 }
 
-void RaceDetector::refuse(const Access& earlier, const Access& later, const Knowledge& known,
-                          const Bytes& bytes) const {
+void RaceDetector::refuse(const Access& earlier, const Access& later, const View& view, const Bytes& bytes) const {
   const auto text = [](const Access& a) {
     constexpr const char* sides[] = {"", "the source of ", "the target of ", "the value of "};
     return fmt::format("{}{} by rank {} ({})", sides[int(a.use.side)], a.use.name, a.rank, short_name(a.use.where));
@@ -342,7 +291,7 @@ void RaceDetector::refuse(const Access& earlier, const Access& later, const Know
         earlier.fencing == Fencing::ordered && later.fencing == Fencing::ordered
             ? "a fence or a quiet is missing between them"
             : fmt::format("{} is missing between them", earlier.use.completion ? earlier.use.completion : "a quiet");
-  else if (earlier.is_transfer && known.own[std::size_t(earlier.rank)] >= earlier.issued)
+  else if (earlier.transfer && view.known.of(earlier.rank) >= earlier.time)
     missing = fmt::format(
         "rank {} knows of it, but not that it is complete: {} is missing at rank {}", later.rank,
         earlier.use.completion ? earlier.use.completion : "a quiet, a fence or a signal that is put with it",

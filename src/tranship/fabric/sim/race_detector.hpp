@@ -6,15 +6,14 @@
 // it has seen all that the transfer writes: who has seen a part knows of that part. A transfer that does not block
 // accesses its local memory, too, until it is known to be over. Two accesses to a byte, one of which writes, must be so
 // that the later one knows the earlier one, in whatever order this run has made them; only atomics of one word are held
-// apart by being atomic. (Vector clocks as in Mattern 1989; one entry for what a rank does itself, one for its
-// transfers.)
+// apart by being atomic. (Vector clocks as in Mattern 1989.)
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,42 +22,15 @@
 #include <tranship/base/error.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/base/times.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/byte_map.hpp>
+#include <tranship/fabric/sim/transfer_record.hpp>
 
 namespace tranship {
 
 class RaceDetector {
  public:
-  /// A put: which one it is of the transfers of its rank, and how much it writes.
-  struct Put {
-    Rank rank = 0;
-    std::uint64_t number = 0;
-    std::size_t bytes = 0;
-  };
-  /// What has been seen of a put: stretches [first, end) of the target's heap that do not touch.
-  struct Seen {
-    std::size_t bytes = 0;  ///< of the whole put
-    std::map<std::size_t, std::size_t> stretches;
-    void add(std::size_t first, std::size_t end);
-    bool has(std::size_t first, std::size_t end) const;
-    bool is_whole() const;
-  };
-  /// What is known to be over: by rank, its own accesses and its transfers up to a number, single transfers beyond, and
-  /// parts of puts.
-  struct Knowledge {
-    std::vector<std::uint64_t> own, transfers;
-    std::set<std::pair<Rank, std::uint64_t>> single;
-    std::map<std::pair<Rank, std::uint64_t>, Seen> parts;
-    void join(const Knowledge& other);
-    void see(const Put& put, std::size_t first, std::size_t end);
-    bool has(Rank rank, std::uint64_t transfer) const {
-      return transfers[std::size_t(rank)] >= transfer || single.contains({rank, transfer});
-    }
-    /// Drops single transfers and parts that the rest says already.
-    void prune();
-  };
-
   /// `fetch` reads and `update` writes a word atomically.
   enum class What : std::uint8_t { read, write, fetch, update, free };
   /// Which memory of a transfer is meant.
@@ -80,12 +52,6 @@ class RaceDetector {
     Memory memory = Memory::symmetric;
   };
 
-  /// What a fence orders: transfers of one context to one target that have more fences before them than others.
-  struct Channel {
-    int context = 0;
-    Rank target = 0;
-    std::uint64_t fences = 0;
-  };
   enum class Fencing : std::uint8_t {
     ordered,    ///< puts and updates
     unordered,  ///< what reads at its peer
@@ -100,14 +66,15 @@ class RaceDetector {
   /// The calling rank's accesses, over when the call returns. Throws `race`.
   void access(Rank rank, const Accesses& all);
   /// The same of an atomic that waits for its value: fences order it. Returns what is over when it is made.
-  Knowledge access(Rank rank, const Channel& channel, const Accesses& all);
-  /// A transfer of the calling rank: what it accesses at its target, and of local memory until it is over. Throws
-  /// `race`.
+  Told access(Rank rank, const FencedWay& way, const Accesses& all);
+  /// A transfer of the calling rank: what it accesses at its target, and of local memory until it is over. It can be
+  /// seen in parts where `put_bytes` is not 0. Throws `race`.
   struct Sent {
-    std::uint64_t number = 0;
-    Knowledge before;  ///< what is over before it, for those who see any of it
+    TransferRecord::Ref transfer;
+    Told before;  ///< what is over before it, for those who see any of it
   };
-  Sent send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote, const Accesses* local);
+  Sent send(Rank rank, const FencedWay& way, Fencing fencing, std::size_t put_bytes, const Accesses& remote,
+            const Accesses* local);
   /// The transfers of a context so far are over, and what they have fetched may be looked at.
   void quiet(Rank rank, int context, std::optional<Rank> target, CallSite where);
   /// Memory that a transfer reads, and what it held when that began.
@@ -119,7 +86,7 @@ class RaceDetector {
   /// A transfer that reads memory of its rank until the rank knows that it is over. The memory is looked at when the
   /// rank learns of the end, for a store that is not announced.
   struct Source {
-    std::uint64_t transfer = 0;
+    TransferRecord::Ref transfer;
     Accesses read;
     std::unique_ptr<const Held> held;
   };
@@ -131,21 +98,16 @@ class RaceDetector {
   /// What the rank has done wrong with such memory.
   const std::optional<Error>& changed_source(Rank rank) const { return ranks_[std::size_t(rank)].changed_source; }
 
-  /// What those know who see what has been written. A put tells of itself what they have seen.
-  struct Told {
-    std::shared_ptr<const Knowledge> known;
-    Put put = {};  ///< of no bytes where it is none
-  };
   /// The bytes have been written or, where `joins`, updated.
   enum class Release : std::uint8_t { replaces, joins };
-  void release(const Bytes& bytes, const Told& what, Release how);
+  void release(const Bytes& bytes, const std::shared_ptr<Told>& what, Release how);
   /// The rank has seen what the bytes hold.
   void acquire(Rank rank, const Bytes& bytes);
   /// The rank will have seen it at the next quiet of the context.
   void acquire_at_quiet(Rank rank, int context, const Bytes& bytes);
   /// What the rank knows.
-  const Knowledge& known(Rank rank) const { return ranks_[std::size_t(rank)].known; }
-  void learn(Rank rank, const Knowledge& what);
+  const Times& known(Rank rank) const { return ranks_[std::size_t(rank)].known; }
+  void learn(Rank rank, const Times& what);
   /// The symmetric bytes are allocated anew.
   void forget(const Bytes& bytes);
 
@@ -154,48 +116,59 @@ class RaceDetector {
   struct Access {
     Use use;
     Rank rank = 0;
-    bool is_transfer = false;
+    TransferRecord::Ref transfer;
     Fencing fencing = Fencing::unordered;
-    std::uint64_t number = 0;  ///< among its rank's own accesses, or its transfers
-    std::uint64_t issued = 0;  ///< its rank's own accesses before it
+    Time time = 0;  ///< of its rank, when it was made
     std::size_t word_first = 0, word_end = 0;
   };
-  struct Unfinished {
-    std::uint64_t number;
-    Channel channel;
-    Fencing fencing;
+  /// What is known where an access is made: beside what its rank knows, what a fence holds it behind.
+  struct View {
+    const Times& known;
+    Rank rank = 0;
+    const FencedWay* way = nullptr;
   };
-  /// The context of what is none of a context.
-  static constexpr int no_context = -1;
+  /// The transfers of one context to one target that its rank has not completed.
+  struct Way {
+    std::deque<TransferRecord::Ref> open;
+    TransferRecord::Ref last_ordered;
+  };
+  /// What the rank will have seen.
+  struct Sight {
+    std::shared_ptr<Told> told;
+    std::size_t first = 0, end = 0;
+  };
   struct RankState {
-    Knowledge known;
-    std::uint64_t transfers = 0;
-    std::vector<Unfinished> unfinished;
-    std::map<std::pair<int, Rank>, Knowledge> fetched;  ///< by context and target, not yet to be looked at
-    ByteMap<std::vector<Access>> own;                   ///< local memory of transfers
-    std::vector<Source> sources;                        ///< in use, for all that the rank knows
+    Times known;
+    Time time = 0;
+    std::map<std::pair<int, Rank>, Way> ways;           ///< by context and target
+    std::map<std::uint64_t, TransferRecord::Ref> uses;  ///< that have begun
+    std::uint64_t uses_begun = 0;
+    std::map<std::pair<int, Rank>, std::vector<Sight>> fetched;  ///< by context and target, not yet to be looked at
+    ByteMap<std::vector<Access>> own;                            ///< local memory of transfers
+    std::size_t own_max = 64;                                    ///< when it is looked through next
+    std::vector<Source> sources;                                 ///< in use, for all that the rank knows
     std::optional<Error> changed_source;
   };
   /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.
   using Cell = std::vector<Access>;
-  using Words = ByteMap<Told>;
+  using Words = ByteMap<std::shared_ptr<Told>>;
 
-  static bool knows(const Knowledge& who, const Access& what);
-  static bool knows(const Knowledge& who, const Access& what, const Bytes& part);
+  static bool knows(const View& who, const Access& what, const Bytes& part);
   static bool conflict(const Access& earlier, const Access& later);
-  Knowledge before(Rank rank, const Channel& channel) const;
+  /// A new time of the rank.
+  Moment next_moment(Rank rank);
   Access own_access(Rank rank, const Use& use);
-  void note(Access access, const Knowledge& known, const std::vector<Bytes>& all);
-  /// Drops local memory of transfers that the rank knows to be complete.
+  void note(Access access, const View& view, const std::vector<Bytes>& all);
+  /// Drops local memory of transfers that the rank knows to be complete, when there is much.
   static void forget_known(RankState& mine);
-  void complete(RankState& mine, Rank rank, FunctionRef<bool(const Unfinished&)> is_complete);
-  void compare(const Cell& cell, const Access& access, const Knowledge& known, const Bytes& bytes) const;
-  std::optional<Knowledge> told_by(const Bytes& bytes) const;
-  bool is_unwritten_since(Rank rank, const Source& source) const;
+  void compare(const Cell& cell, const Access& access, const View& view, const Bytes& bytes) const;
+  /// What the bytes tell that the rank does not know.
+  std::vector<Sight> news_in(const Bytes& bytes, Rank rank) const;
+  void learn(Rank rank, const std::vector<Sight>& sights);
+  bool is_unwritten_since(const Source& source) const;
   /// Of those whose end the rank now knows, for it calls quiet, or else as a peer has told it.
   void release_sources(Rank rank, const CallSite* quiet = nullptr);
-  [[noreturn]] void refuse(const Access& earlier, const Access& later, const Knowledge& known,
-                           const Bytes& bytes) const;
+  [[noreturn]] void refuse(const Access& earlier, const Access& later, const View& view, const Bytes& bytes) const;
 
   std::vector<RankState> ranks_;
   std::vector<ByteMap<Cell>> heaps_;

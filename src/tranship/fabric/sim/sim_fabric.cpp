@@ -72,8 +72,9 @@ class SimFlagWatch final : public FlagWatch {
     return {Rank(offset / stride_bytes_), first, first + sizeof(std::uint64_t)};
   }
   void release(const void* word, RaceDetector::Release how) {
-    race_detector_->release(bytes_of(word), {std::make_shared<RaceDetector::Knowledge>(race_detector_->known(rank_))},
-                            how);
+    const auto told = std::make_shared<Told>();
+    told->known = race_detector_->known(rank_);
+    race_detector_->release(bytes_of(word), told, how);
   }
 
   std::shared_ptr<RaceDetector> race_detector_;

@@ -105,13 +105,13 @@ const char* name_of(AtomicOp op, bool fetches) {
 
 }  // namespace
 
-SimTransport::Known SimTransport::note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
-                                       const RaceDetector::Accesses* local) {
-  RaceDetector* detector = simulation_.race_detector();
+std::shared_ptr<Told> SimTransport::note(Rank target, RaceDetector::Fencing fencing,
+                                         const RaceDetector::Accesses& remote, const RaceDetector::Accesses* local) {
+  RaceDetector* detector = this->detector();
   if (!detector) return nullptr;
-  RaceDetector::Sent sent = detector->send(rank_, channel(target), fencing, remote, local);
-  sent.before.single.emplace(rank_, sent.number);
-  return std::make_shared<RaceDetector::Knowledge>(std::move(sent.before));
+  RaceDetector::Sent sent = detector->send(rank_, way(target), fencing, 0, remote, local);
+  sent.before.over.push_back(std::move(sent.transfer));
+  return std::make_shared<Told>(std::move(sent.before));
 }
 
 InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
@@ -132,8 +132,8 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   sends(target.peer, std::size_t(element_count(block) * width));
   const bool blocks = completion == Completion::blocking;
   const char* name = signal ? (blocks ? "put_signal" : "put_signal_nbi") : blocks ? "put" : "put_nbi";
-  RaceDetector::Told told;
-  if (RaceDetector* detector = simulation_.race_detector(); detector && element_count(block) > 0) {
+  std::shared_ptr<Told> told;
+  if (RaceDetector* detector = this->detector(); detector && element_count(block) > 0) {
     const RaceDetector::Accesses remote{
         {RaceDetector::What::write, name, where},
         bytes_in_heap(block, block.target_strides, width, target.peer, target.offset_bytes)};
@@ -141,10 +141,11 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
                                        local_bytes(simulation_, rank_, block, block.source_strides, width, source)};
     if (blocks) detector->access(rank_, local);
     RaceDetector::Sent sent =
-        detector->send(rank_, channel(target.peer), RaceDetector::Fencing::ordered, remote, blocks ? nullptr : &local);
-    if (!blocks) detector->watch(rank_, {sent.number, local, std::make_unique<HeldSource>(block, width, source)});
-    told = {std::make_shared<RaceDetector::Knowledge>(std::move(sent.before)),
-            {rank_, sent.number, std::size_t(element_count(block) * width)}};
+        detector->send(rank_, way(target.peer), RaceDetector::Fencing::ordered,
+                       std::size_t(element_count(block) * width), remote, blocks ? nullptr : &local);
+    if (!blocks) detector->watch(rank_, {sent.transfer, local, std::make_unique<HeldSource>(block, width, source)});
+    told = std::make_shared<Told>(std::move(sent.before));
+    told->put = std::move(sent.transfer);
   }
   std::uint64_t first = 0, last = 0;
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
@@ -157,7 +158,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
       what.payload = packed_on_host(piece.block, width, from);
     else
       what.source = from;
-    if (told.known)
+    if (told)
       what.written = bytes_in_heap(piece.block, piece.block.target_strides, width, target.peer, what.offset_bytes);
     what.tells = told;
     last = what.serial;
@@ -173,14 +174,10 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   what.operand = signal->value;
   const RaceDetector::Bytes word{target.peer, signal->offset_bytes, signal->offset_bytes + sizeof signal->value};
   const RaceDetector::Use update{RaceDetector::What::update, "signal", where};
-  if (const Known known = note(target.peer, RaceDetector::Fencing::ordered, {update, {word}}, nullptr)) {
-    // It comes after all of the put.
-    if (told.known) {
-      known->join(*told.known);
-      known->single.emplace(rank_, told.put.number);
-    }
+  what.tells = note(target.peer, RaceDetector::Fencing::ordered, {update, {word}}, nullptr);
+  if (what.tells) {
     what.written = {word};
-    what.tells = {known};
+    if (told) what.tells->over.push_back(told->put);  // it comes after all of the put
   }
   simulation_.send(rank_, std::move(what));
 }
@@ -192,7 +189,7 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
   simulation_.count_message(rank_, source.peer, 0);
   simulation_.count_message(source.peer, rank_, std::size_t(element_count(block) * width));
   const bool blocks = completion == Completion::blocking;
-  if (RaceDetector* detector = simulation_.race_detector(); detector && element_count(block) > 0) {
+  if (RaceDetector* detector = this->detector(); detector && element_count(block) > 0) {
     const char* name = blocks ? "get" : "get_nbi";
     const RaceDetector::Accesses remote{
         {RaceDetector::What::read, name, where},
@@ -240,16 +237,16 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   const RaceDetector::Accesses remote{{does, name, where, RaceDetector::Side::peer, kind}, {word}};
   if (before && completion == Completion::blocking) {
     simulation_.deliver_fenced(rank_, order_->context, at.peer, fences_to(at.peer));
-    Known tells;
-    RaceDetector* const detector = simulation_.race_detector();
+    std::shared_ptr<Told> tells;
+    RaceDetector* const detector = this->detector();
     if (detector) {
-      tells = std::make_shared<RaceDetector::Knowledge>(detector->access(rank_, channel(at.peer), remote));
+      tells = std::make_shared<Told>(detector->access(rank_, way(at.peer), remote));
       detector->acquire(rank_, word);
-      tells->join(detector->known(rank_));
+      tells->known = detector->known(rank_);
     }
     simulation_.apply_atomic_noting(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare,
                                     before);
-    if (detector && writes(op, width, compare, before)) detector->release(word, {tells}, RaceDetector::Release::joins);
+    if (detector && writes(op, width, compare, before)) detector->release(word, tells, RaceDetector::Release::joins);
     simulation_.look(rank_);
     return;
   }
@@ -262,12 +259,12 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   what.operand = operand;
   what.compare = compare;
   what.before = before;
-  if (simulation_.race_detector()) {
+  if (detector()) {
     RaceDetector::Accesses local{{RaceDetector::What::write, name, where, RaceDetector::Side::value}, {}};
     if (before) local.bytes = {simulation_.bytes_at(rank_, before, std::size_t(width))};
     what.written = {word};
-    what.tells = {note(at.peer, what.is_fenced ? RaceDetector::Fencing::ordered : RaceDetector::Fencing::unordered,
-                       remote, before ? &local : nullptr)};
+    what.tells = note(at.peer, what.is_fenced ? RaceDetector::Fencing::ordered : RaceDetector::Fencing::unordered,
+                      remote, before ? &local : nullptr);
   }
   simulation_.send(rank_, std::move(what));
 }
@@ -305,7 +302,7 @@ void SimTransport::complete(Order& order, std::optional<Rank> peer, CallSite whe
   while (simulation_.deliver_one_of(rank_, order.context, peer)) simulation_.step(rank_);
   if (order.is_awaited) simulation_.look(rank_);
   if (!peer) order.is_awaited = false;
-  if (RaceDetector* detector = simulation_.race_detector()) detector->quiet(rank_, order.context, peer, where);
+  if (RaceDetector* detector = this->detector()) detector->quiet(rank_, order.context, peer, where);
 }
 
 void SimTransport::poll(std::int64_t polls) {
@@ -313,12 +310,12 @@ void SimTransport::poll(std::int64_t polls) {
 }
 
 void SimTransport::seen(const void* first, std::size_t size_bytes) {
-  if (RaceDetector* detector = simulation_.race_detector())
+  if (RaceDetector* detector = this->detector())
     detector->acquire(rank_, simulation_.bytes_at(rank_, first, size_bytes));
 }
 
 void SimTransport::touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) {
-  RaceDetector* detector = simulation_.race_detector();
+  RaceDetector* detector = this->detector();
   if (!detector || size_bytes == 0) return;
   constexpr RaceDetector::What whats[] = {RaceDetector::What::read, RaceDetector::What::write,
                                           RaceDetector::What::free};

@@ -36,17 +36,19 @@ class SimTransport final : public Transport {
   void end_use(std::uint64_t number) noexcept override;
   void enter_library() noexcept override;
   void leave_library() noexcept override;
+  bool set_covered(bool is) noexcept override { return simulation_.set_covered(rank_, is); }
   void abandon() noexcept override;
 
  private:
-  using Known = std::shared_ptr<RaceDetector::Knowledge>;
-  /// An update, or what only reads: what those know who see that it is over; nullptr where order is not checked.
-  Known note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
-             const RaceDetector::Accesses* local);
+  /// nullptr where order is not checked, and of what a use covers.
+  RaceDetector* detector() const noexcept { return simulation_.race_detector_for(rank_); }
+  /// An update, or what only reads: what those learn who see that it is over; nullptr where order is not checked.
+  std::shared_ptr<Told> note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
+                             const RaceDetector::Accesses* local);
   /// A message that the peer answers at the next quiet.
   void sends(Rank peer, std::size_t bytes);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
-  RaceDetector::Channel channel(Rank target) const { return {order_->context, target, fences_to(target)}; }
+  FencedWay way(Rank target) const { return {order_->context, target, fences_to(target)}; }
   std::uint64_t fences_to(Rank target) const;
 
   /// What fences and quiets of one author order.

@@ -109,7 +109,7 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
       if (is_held_[std::size_t(r)] == 0) ready.push_back(r);
     if (!ready.empty())
       resume(ready[random_.below(ready.size())]);
-    else if (!deliver_any() && !resume_polls() && !expire_one())
+    else if (!deliver_any() && !wake_those_not_told() && !resume_polls() && !expire_one())
       break;
   }
   if (host_memory_) host_memory_->enter(HostMemory::everywhere);
@@ -156,6 +156,21 @@ void Simulation::something_happened() {
     update_held(rank);
   }
   drowsy_.clear();
+  some_are_not_told_ = false;
+}
+
+void Simulation::wake(Rank rank) {
+  RankState& one = ranks_[std::size_t(rank)];
+  one.waits = one.polls = false;
+  one.has_news = true;
+  update_held(rank);
+  some_are_not_told_ = true;
+}
+
+bool Simulation::wake_those_not_told() {
+  const bool any = some_are_not_told_;
+  if (any) something_happened();
+  return any;
 }
 
 bool Simulation::resume_polls() {
@@ -180,17 +195,13 @@ bool Simulation::expire_one() {
 void Simulation::come(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
   changed();
   if (!race_detector_) return;
-  const auto [state, is_first] = meetings_.try_emplace({slot, members.first, meeting});
-  if (is_first)
-    state->second.known = race_detector_->known(rank);
-  else
-    state->second.known.join(race_detector_->known(rank));
+  meetings_[{slot, members.first, meeting}].known.join(race_detector_->known(rank));
 }
 
 void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
   if (!race_detector_) return;
   const auto state = meetings_.find({slot, members.first, meeting});
-  race_detector_->learn(rank, state->second.known);
+  if (RaceDetector* const detector = race_detector_for(rank)) detector->learn(rank, state->second.known);
   if (++state->second.gone == members.count) meetings_.erase(state);
   fail_for_source(rank);
 }
@@ -243,7 +254,13 @@ void Simulation::step(Rank rank) {
   if (ranks_[std::size_t(rank)].dying) return;
   count_step(rank);
   ranks_[std::size_t(rank)].acted = true;
-  something_happened();
+  // What it has stored itself may be what others wait for. Were all of many ranks to look after each step of any, they
+  // would do little else.
+  const auto one_in = std::uint64_t(std::max(1, options_.ranks / 4));
+  if (one_in == 1 || random_.below(one_in) == 0)
+    something_happened();
+  else
+    some_are_not_told_ = true;
   if (random_.below(16) < std::uint64_t(switch_chance_)) Fiber::suspend();
 }
 
@@ -295,17 +312,18 @@ bool Simulation::passed(Rank rank, Deadline deadline) {
 void Simulation::send(Rank source, InFlight what) {
   RankState& mine = ranks_[std::size_t(source)];
   if (mine.dying) return;
-  TRANSHIP_ASSERT_COSTLY(mine.log.empty() || mine.log.back().serial < what.serial);
-  mine.log.push_back(std::move(what));
+  TRANSHIP_ASSERT_COSTLY(mine.log.empty() || mine.log.back()->serial < what.serial);
+  mine.log.push_back(std::make_unique<const InFlight>(std::move(what)));
+  mine.is_log_new = true;
   // What is never waited for does not pile up.
   constexpr std::size_t log_max = 256;
   while (mine.log.size() > log_max) deliver(source, 0);
 }
 
-/// Calls f(index) for all transfers of a rank that nothing earlier holds back, in the order in which they were sent.
-template <class F>
-void Simulation::for_each_deliverable(const RankState& from, F&& f) const {
-  const auto& log = from.log;
+const std::vector<std::size_t>& Simulation::deliverable(Rank rank) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  if (!std::exchange(mine.is_log_new, false)) return mine.deliverable;
+  const auto& log = mine.log;
   /// The least fences of what has been passed on one way: what has more comes after it.
   struct Way {
     int context;
@@ -313,14 +331,15 @@ void Simulation::for_each_deliverable(const RankState& from, F&& f) const {
     std::uint64_t fences_min;
   };
   std::vector<Way> ways;
+  mine.deliverable.clear();
   for (std::size_t i = 0; i < log.size(); ++i) {
-    const InFlight& what = log[i];
+    const InFlight& what = *log[i];
     bool is_held = false;
     if (what.after_first < what.after_end) {  // serials grow along the log
       const auto end = log.begin() + static_cast<std::ptrdiff_t>(i);
       const auto first = std::lower_bound(log.begin(), end, what.after_first,
-                                          [](const InFlight& one, std::uint64_t at) { return one.serial < at; });
-      is_held = first != end && first->serial < what.after_end;
+                                          [](const auto& one, std::uint64_t at) { return one->serial < at; });
+      is_held = first != end && (*first)->serial < what.after_end;
     }
     if (what.is_fenced) {
       const auto way = std::find_if(ways.begin(), ways.end(), [&](const Way& one) {
@@ -333,47 +352,50 @@ void Simulation::for_each_deliverable(const RankState& from, F&& f) const {
         way->fences_min = std::min(way->fences_min, what.fences);
       }
     }
-    if (!is_held) f(i);
+    if (!is_held) mine.deliverable.push_back(i);
   }
-}
-
-template <class F>
-bool Simulation::deliver_one(const Members& of, F&& counts) {
-  std::vector<std::pair<Rank, std::size_t>> possible;
-  for (int i = 0; i < of.count; ++i) {
-    const Rank r = of.rank_of(i);
-    const RankState& from = ranks_[std::size_t(r)];
-    for_each_deliverable(from, [&](std::size_t i) {
-      if (counts(from.log[i])) possible.emplace_back(r, i);
-    });
-  }
-  if (possible.empty()) return false;
-  const auto [rank, index] = possible[random_.below(possible.size())];
-  deliver(rank, index);
-  return true;
+  return mine.deliverable;
 }
 
 bool Simulation::deliver_any() {
   if (!news_.empty() && random_.below(2) == 0) return deliver_news();
-  return deliver_one({.count = options_.ranks}, [](const InFlight&) { return true; }) || deliver_news();
+  std::size_t possible = 0;
+  for (Rank rank = 0; rank < options_.ranks; ++rank) possible += deliverable(rank).size();
+  if (possible == 0) return deliver_news();
+  std::size_t chosen = random_.below(possible);
+  for (Rank rank = 0;; ++rank) {
+    const std::vector<std::size_t>& of_rank = deliverable(rank);
+    if (chosen < of_rank.size()) {
+      deliver(rank, of_rank[chosen]);
+      return true;
+    }
+    chosen -= of_rank.size();
+  }
 }
 
 bool Simulation::deliver_one_of(Rank source, int context, std::optional<Rank> target) {
-  return deliver_one({.first = source}, [&](const InFlight& what) {
-    return what.context == context && (!target || what.target == *target);
-  });
+  std::vector<std::size_t> possible;
+  for (const std::size_t index : deliverable(source)) {
+    const InFlight& what = *ranks_[std::size_t(source)].log[index];
+    if (what.context == context && (!target || what.target == *target)) possible.push_back(index);
+  }
+  if (possible.empty()) return false;
+  deliver(source, possible[random_.below(possible.size())]);
+  return true;
 }
 
 void Simulation::forget(Rank source, int context) noexcept {
-  std::erase_if(ranks_[std::size_t(source)].log, [&](const InFlight& what) {
-    return what.context == context && (what.local_target || what.before || (what.source && what.payload.empty()));
+  RankState& mine = ranks_[std::size_t(source)];
+  std::erase_if(mine.log, [&](const auto& what) {
+    return what->context == context && (what->local_target || what->before || (what->source && what->payload.empty()));
   });
+  mine.is_log_new = true;
 }
 
 void Simulation::deliver_fenced(Rank source, int context, Rank target, std::uint64_t fences) {
   RankState& mine = ranks_[std::size_t(source)];
   for (std::size_t i = 0; i < mine.log.size();) {
-    const InFlight& what = mine.log[i];
+    const InFlight& what = *mine.log[i];
     const bool fenced = what.context == context && what.target == target && what.fences < fences && what.is_fenced;
     // In the order in which they were sent, which is always allowed.
     if (fenced)
@@ -385,13 +407,16 @@ void Simulation::deliver_fenced(Rank source, int context, Rank target, std::uint
 
 void Simulation::deliver(Rank source, std::size_t index) {
   RankState& from = ranks_[std::size_t(source)];
-  const InFlight what = std::move(from.log[index]);
+  const std::unique_ptr<const InFlight> sent = std::move(from.log[index]);
+  const InFlight& what = *sent;
   from.log.erase(from.log.begin() + std::ptrdiff_t(index));
+  from.is_log_new = true;
   ++report_.deliveries;
-  something_happened();
+  wake(what.kind == InFlight::Kind::get ? what.rank : what.target);
+  if (what.before) wake(what.rank);
 
   std::byte* const there = heap_of(what.target) + what.offset_bytes;
-  if (what.tells.known) tell(what, there);
+  if (what.tells) tell(what, there);
   switch (what.kind) {
     case InFlight::Kind::put:
       changed();

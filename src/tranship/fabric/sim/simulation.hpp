@@ -50,7 +50,7 @@ struct InFlight {
   std::uint64_t operand = 0, compare = 0;
   void* before = nullptr;
 
-  RaceDetector::Told tells;
+  std::shared_ptr<Told> tells;
   std::vector<RaceDetector::Bytes> written;
 };
 
@@ -132,6 +132,11 @@ class Simulation final : private BoardLink {
   SplitMix64& random() noexcept { return random_; }
   /// nullptr where order is not checked.
   RaceDetector* race_detector() noexcept { return race_detector_.get(); }
+  /// nullptr also while what the rank does is covered by a use of its memory.
+  RaceDetector* race_detector_for(Rank rank) noexcept {
+    return ranks_[std::size_t(rank)].is_covered ? nullptr : race_detector_.get();
+  }
+  bool set_covered(Rank rank, bool is) noexcept { return std::exchange(ranks_[std::size_t(rank)].is_covered, is); }
   const std::shared_ptr<RaceDetector>& shared_race_detector() const noexcept { return race_detector_; }
   /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
   void come(Rank rank, int slot, const Members& members, std::uint64_t meeting);
@@ -141,10 +146,13 @@ class Simulation final : private BoardLink {
   struct RankState {
     std::unique_ptr<Fiber> fiber;
     std::exception_ptr thrown;
-    std::deque<InFlight> log;
+    std::deque<std::unique_ptr<const InFlight>> log;
+    std::vector<std::size_t> deliverable;  ///< of the log, in order, where `is_log_new` does not say otherwise
+    bool is_log_new = false;
     std::int64_t steps = 0;
     std::int64_t messages_sent = 0, bytes_sent = 0;
     Deadline deadline = Deadline::never();
+    bool is_covered = false;
     std::set<std::pair<Rank, std::size_t>> places;  // that it has looked at
     bool waits = false;
     bool has_news = false;  ///< something has happened since it last began to look at what it waits for
@@ -173,16 +181,16 @@ class Simulation final : private BoardLink {
   void note_drowsy(Rank rank) {
     if (!std::exchange(ranks_[std::size_t(rank)].is_drowsy, true)) drowsy_.push_back(rank);
   }
-  template <class F>
-  void for_each_deliverable(const RankState& from, F&& f) const;
+  /// Those that nothing earlier holds back, in the order in which they were sent.
+  const std::vector<std::size_t>& deliverable(Rank rank);
   void deliver(Rank source, std::size_t index);
   /// `there` is what it is about to write.
   void tell(const InFlight& what, const void* there);
-  /// One that may be delivered now, was sent by one of these ranks, and `counts(what)`; false when there is none.
-  template <class F>
-  bool deliver_one(const Members& of, F&& counts);
   bool deliver_any();
   void something_happened();
+  /// The same for one rank. Others may learn of it late, but not never.
+  void wake(Rank rank);
+  bool wake_those_not_told();
   void tell(Rank rank) noexcept override;
   void ask(Rank rank) noexcept override;
   void tell_at_end(Rank) noexcept override {}  // ranks of all machines are of one process, which ends
@@ -198,7 +206,8 @@ class Simulation final : private BoardLink {
   // So that what happens costs no look at all ranks.
   std::vector<std::uint8_t> is_held_;  // by rank: it cannot run
   std::vector<Rank> drowsy_;           // that wait, poll, or have no news
-  std::vector<Rank> expired_;          // that may have expired
+  bool some_are_not_told_ = false;
+  std::vector<Rank> expired_;  // that may have expired
   std::shared_ptr<RaceDetector> race_detector_;
   std::shared_ptr<HostMemory> host_memory_;
   std::vector<std::unique_ptr<Board>> boards_;  // by machine, where there are several
@@ -221,7 +230,7 @@ class Simulation final : private BoardLink {
   };
   std::vector<Joined> joined_;
   struct MeetingState {
-    RaceDetector::Knowledge known;
+    Times known;
     int gone = 0;
   };
   std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;

@@ -1,4 +1,4 @@
-#include "tranship/program/happens_before.hpp"
+#include "tranship/base/times.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,112 @@
+// simulator: what a simulated run costs, against what it moves and how many ranks there are. Time must grow about as
+// messages do, and checking the order of accesses must not be what a run consists of.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <harness/registry.hpp>
+
+#include <tranship/array/pipe.hpp>
+#include <tranship/collectives/world_collectives.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/tranship.hpp>
+
+namespace {
+
+using namespace tranship;
+
+struct Case {
+  std::string name;
+  int ranks;
+  std::function<void(World&)> body;
+  std::optional<double> target_ms = std::nullopt;
+};
+
+SimulationReport run(const Case& one, OrderChecks order) {
+  return simulate(
+      {.ranks = one.ranks, .order = order, .heap_bytes = std::size_t(4) << 20, .steps_max = std::int64_t(1) << 40},
+      one.body);
+}
+
+Case allreduce(int ranks, const char* algorithm, Index size_bytes, std::optional<double> target_ms = std::nullopt) {
+  return {fmt::format("{} of {} bytes, {} ranks", algorithm, size_bytes, ranks), ranks,
+          [=](World& world) {
+            WorldCollectives all(world);
+            all.use(algorithm);
+            std::vector<float> from(std::size_t(size_bytes) / sizeof(float)), to(from.size());
+            all.all_reduce(to, from, Reduction::sum);
+          },
+          target_ms};
+}
+
+Case corner_turn(int ranks, std::optional<double> target_ms = std::nullopt) {
+  return {fmt::format("a corner turn, {} ranks", ranks), ranks,
+          [](World& world) {
+            const Index n = 2 * world.size();
+            const Array<double> rows(world, Distribution({n, n}, grid(world.size(), 1), {block(), whole()}));
+            const Array<double> columns(world, Distribution({n, n}, grid(1, world.size()), {whole(), block()}));
+            Redistribution turn(rows, columns);
+            turn();
+          },
+          target_ms};
+}
+
+Case pipes(int count) {
+  return {fmt::format("{} pipes, a frame each", count), 2, [count](World& world) {
+            const auto on = [](Rank rank) {
+              return ArraySpec{ElementType::f64, Distribution({8}, Grid({1}, {.first = rank}), {whole()})};
+            };
+            std::vector<Pipe> all;
+            for (int i = 0; i < count; ++i) all.emplace_back(world, on(0), on(1));
+            for (Pipe& pipe : all) {
+              if (pipe.sends()) {
+                pipe.sender().get();
+                pipe.sender().put();
+              }
+              if (pipe.receives()) {
+                pipe.receiver().get();
+                pipe.receiver().put();
+              }
+            }
+            for (Pipe& pipe : all)
+              if (pipe.sends()) pipe.sender().drain();
+          }};
+}
+
+Case halos(int ranks, int steps) {
+  return {fmt::format("{} steps of a 2-D halo, {} ranks", steps, ranks), ranks, [steps](World& world) {
+            const Partition ring = block().with_overlap(1, 1, EdgePolicy::toroidal);
+            const Index n = 8;
+            const Array<double> field(world, Distribution({n, n * world.size()}, grid(1, world.size()), {ring, ring}));
+            HaloExchange halo({field});
+            for (int i = 0; i < steps; ++i) halo();
+          }};
+}
+
+}  // namespace
+
+TRANSHIP_BENCH(simulator, "simulated runs against messages and ranks") {
+  constexpr double half_a_second_ms = 500;
+  std::vector<Case> cases = {
+      allreduce(8, "allreduce/packets", 512),
+      allreduce(8, "allreduce/packets", 2048),
+      corner_turn(14),
+      corner_turn(56, half_a_second_ms),
+      pipes(50),
+      pipes(200),
+      halos(16, 20),
+  };
+  if (!report.is_quick()) cases.push_back(allreduce(8, "allreduce/packets", 8192));
+  std::vector<bench::Contestant> contestants;
+  for (const Case& one : cases)
+    for (const OrderChecks order : {OrderChecks::on, OrderChecks::off})
+      contestants.push_back({[&one, order] { (void)run(one, order); }});
+  const std::vector<double> ns = bench::medians_ns(contestants, report.measure_options());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    report.add({.name = cases[i].name, .unit = "ms", .ours = ns[2 * i] * 1e-6, .target = cases[i].target_ms});
+    report.add({.name = cases[i].name + ", order unchecked", .unit = "ms", .ours = ns[2 * i + 1] * 1e-6});
+  }
+}
