@@ -244,6 +244,71 @@ TEST_P(Plans, take_turns_in_one_world) {
   run_on(GetParam(), 2, body);
 }
 
+/// Two ranks; each moves both chunks of an input to the one chunk of an output, the second one last.
+Program two_to_one_place(StepKind kind, bool in_one_step) {
+  ProgramBuilder out("two to one place", 2, {2, 1, 0});
+  for (const Rank rank : {0, 1}) {
+    const Rank peer = 1 - rank;
+    const bool gets = kind == StepKind::get;
+    const auto from = [&](Index chunk) { return Chunks{gets ? peer : rank, BufferKind::input, chunk}; };
+    const Chunks to{gets ? rank : peer, BufferKind::output};
+    out.at(rank).signal(StepKind::relaxed_signal, {peer}).signal(StepKind::relaxed_wait, {peer}).nop();
+    if (in_one_step)
+      out.move(kind, {from(0), from(1)}, {to, to});
+    else
+      out.move(kind, {from(0)}, {to}).nop().move(kind, {from(1)}, {to});
+    out.nop().signal(StepKind::signal, {peer}).signal(StepKind::wait, {peer}).nop();
+  }
+  return out.program();
+}
+
+TEST_P(Plans, transfers_of_a_block_to_one_place_keep_their_order) {
+  for (const StepKind kind : {StepKind::get, StepKind::put})
+    for (const bool in_one_step : {true, false}) {
+      const Program program = two_to_one_place(kind, in_one_step);
+      SCOPED_TRACE(fmt::format("{}, in one step: {}", kind == StepKind::get ? "get" : "put", in_one_step));
+      EXPECT_TRUE(verify(program).is_right()) << verify(program).text();
+      run_on(GetParam(), 2, [&](World& world) {
+        ProgramExecutor executor(world, program, 8, {.type = ElementType::i32});
+        for (int launch = 0; launch < 3; ++launch) {
+          auto* const input = reinterpret_cast<Element*>(executor.input().data());
+          for (Index i = 0; i < 8; ++i) input[i] = brought(world.rank(), i, launch);
+          executor.run();
+          const auto* const output = reinterpret_cast<const Element*>(executor.output().data());
+          for (Index i = 0; i < 4; ++i)
+            require(output[i] == brought(1 - world.rank(), 4 + i, launch), "element {} in launch {} is {}", i, launch,
+                    output[i]);
+          world.barrier();
+        }
+      });
+    }
+}
+
+/// Each rank gets from its peer what it has just put there.
+Program read_back() {
+  ProgramBuilder out("read back", 2, {1, 1, 1});
+  for (const Rank rank : {0, 1})
+    out.at(rank)
+        .move(StepKind::put, {{rank, BufferKind::input}}, {{1 - rank, BufferKind::scratch}})
+        .nop()
+        .move(StepKind::get, {{1 - rank, BufferKind::scratch}}, {{rank, BufferKind::output}});
+  return out.program();
+}
+
+TEST_P(Plans, a_block_gets_what_it_has_put) {
+  const Program program = read_back();
+  EXPECT_TRUE(verify(program).is_right()) << verify(program).text();
+  run_on(GetParam(), 2, [&](World& world) {
+    ProgramExecutor executor(world, program, 4, {.type = ElementType::i32});
+    auto* const input = reinterpret_cast<Element*>(executor.input().data());
+    for (Index i = 0; i < 4; ++i) input[i] = brought(world.rank(), i, 0);
+    executor.run();
+    const auto* const output = reinterpret_cast<const Element*>(executor.output().data());
+    for (Index i = 0; i < 4; ++i) require(output[i] == brought(world.rank(), i, 0), "element {} is {}", i, output[i]);
+    world.barrier();
+  });
+}
+
 /// Rank 0 stores to rank 2 and tells rank 1, which tells rank 2, which copies what rank 0 has stored.
 Program told_by_another_rank() {
   Program program;

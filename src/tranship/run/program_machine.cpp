@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -404,6 +405,7 @@ void ProgramMachine::quiet() {
   context_.quiet(where_);
   ++quiets_;
   stored_to_.clear();
+  puts_.clear();
   has_transfers_ = false;
 }
 
@@ -596,12 +598,15 @@ const std::byte* ProgramMachine::combined(const PlacedStep& step, Part part, std
 bool ProgramMachine::transfer_pairs(Block& block, const PlacedStep& step, Part part) {
   const PlacedOperand* const from = &setup_.program.operands[step.first];
   const PlacedOperand* const to = from + step.sources;
-  if (block.has_fetched) {
-    if (!complete(block)) return false;
-    block.has_fetched = false;
-    return true;
-  }
-  for (std::uint32_t i = 0; i < step.targets; ++i) {
+  for (; block.done < Index(step.targets); ++block.done) {
+    const auto i = static_cast<std::size_t>(block.done);
+    // The transfers of a block come one after the other where one needs another, as its copies would.
+    const bool needs_quiet = block.is_completing || is_fetched(block, step, part, block.done) ||
+                             (!from[i].is_reached && is_put(from[i], part));
+    if (needs_quiet) {
+      if (!complete(block)) return false;
+      block.completed = block.done;
+    }
     if (!from[i].is_reached) {
       context_.get_nbi<std::byte>(std::span(address(to[i], part.begin), std::size_t(part.bytes)),
                                   at_peer(from[i], part.begin, part.bytes), from[i].rank, where_);
@@ -619,9 +624,43 @@ bool ProgramMachine::transfer_pairs(Block& block, const PlacedStep& step, Part p
       store(step, to[i], now, strip(0));
     }
   }
-  if (!step.fetches) return true;
-  block.has_fetched = true;
-  return complete(block);
+  if (step.fetches && !complete(block)) return false;
+  block.completed = 0;
+  return true;
+}
+
+/// A get that is under way writes what a pair of its step moves to.
+bool ProgramMachine::is_fetched(const Block& block, const PlacedStep& step, Part part, Index pair) const {
+  if (!step.fetches) return false;
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  const std::byte* const at = address(to[pair], part.begin);
+  for (Index i = block.completed; i < pair; ++i) {
+    const std::byte* const other = address(to[i], part.begin);
+    if (!from[i].is_reached && other < at + part.bytes && at < other + part.bytes) return true;
+  }
+  return false;
+}
+
+bool ProgramMachine::is_put(const PlacedOperand& remote, Part part) const {
+  if (puts_.empty()) return false;
+  const std::byte* const first = address(remote, part.begin);
+  const auto after = puts_.lower_bound({remote.rank, first + part.bytes});
+  return after != puts_.begin() && std::prev(after)->first.first == remote.rank && std::prev(after)->second > first;
+}
+
+void ProgramMachine::note_put(const PlacedOperand& remote, Part part) {
+  const std::byte* first = address(remote, part.begin);
+  const std::byte* end = first + part.bytes;
+  auto at = puts_.lower_bound({remote.rank, end});
+  while (at != puts_.begin()) {
+    const auto before = std::prev(at);
+    if (before->first.first != remote.rank || before->second <= first) break;
+    first = std::min(first, before->first.second);
+    end = std::max(end, before->second);
+    at = puts_.erase(before);
+  }
+  puts_.emplace_hint(at, std::pair(remote.rank, first), end);
 }
 
 bool ProgramMachine::combine_fetched(Block& block, const PlacedStep& step, Part part) {
@@ -631,6 +670,11 @@ bool ProgramMachine::combine_fetched(Block& block, const PlacedStep& step, Part 
   while (block.done < part.bytes) {
     const Part now{part.begin + block.done, std::min(fetch_bytes, part.bytes - block.done)};
     if (!block.has_fetched) {
+      const bool needs_quiet =
+          block.is_completing || std::any_of(from, from + step.sources, [&](const PlacedOperand& one) {
+            return !one.is_reached && is_put(one, now);
+          });
+      if (needs_quiet && !complete(block)) return false;
       block.fetched.resize(std::size_t(step.sources + 1) * std::size_t(fetch_bytes));
       for (std::uint32_t i = 0; i < step.sources; ++i)
         if (!from[i].is_reached)
@@ -682,6 +726,8 @@ void ProgramMachine::store(const PlacedStep& step, const PlacedOperand& target, 
     note_writes(target, part);
     return move_bytes(address(target, part.begin), data, part.bytes, piece_of(true, target));
   }
+  if (is_put(target, part)) context_.fence(target.rank, where_);
+  note_put(target, part);
   context_.put<std::byte>(at_peer(target, part.begin, part.bytes), std::span(data, std::size_t(part.bytes)),
                           target.rank, where_);
   has_transfers_ = true;

@@ -5,6 +5,7 @@
 // again later. One quiet completes the transfers of all blocks that wait for theirs, when no other block can go on.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -62,6 +63,7 @@ class ProgramMachine {
     Index loop_unit_bytes = 0;
     Index done = 0;                       ///< of the step: ids, or bytes of data
     Index looked = 0;                     ///< packets of the step that have come, where each is looked at by itself
+    Index completed = 0;                  ///< pairs of the step whose gets are complete
     Index round = 0;                      ///< of the barrier at which it has arrived
     const std::uint64_t* word = nullptr;  ///< that will change before its step can go on, where it looks at one
     std::uint64_t word_seen = 0;
@@ -127,6 +129,10 @@ class ProgramMachine {
   const std::byte* combined(const PlacedStep& step, Part part, std::byte* buffer);
   void store(const PlacedStep& step, const PlacedOperand& target, Part part, const std::byte* data);
   void store_packets(const PlacedOperand& target, Part part, const std::byte* data);
+  /// What lies at a peer that has no address here, and has been put since the last quiet.
+  bool is_put(const PlacedOperand& remote, Part part) const;
+  void note_put(const PlacedOperand& remote, Part part);
+  bool is_fetched(const Block& block, const PlacedStep& step, Part part, Index pair) const;
   void note_reads(const PlacedOperand& operand, Part part) const;
   void note_writes(const PlacedOperand& operand, Part part) const;
 
@@ -164,7 +170,9 @@ class ProgramMachine {
   std::vector<std::byte> strips_;
   std::vector<Rank> stored_to_;  ///< by transfers that a signal to another rank would overtake
   bool has_transfers_ = false;   ///< that no quiet has completed
-  int completing_ = 0;           ///< blocks
+  /// Where puts lead that no quiet has completed: stretches by rank and first byte, with their ends.
+  std::map<std::pair<Rank, const std::byte*>, const std::byte*> puts_;
+  int completing_ = 0;  ///< blocks
   Index quiets_ = 0;
   std::uint64_t launch_ = 0;
   CallSite where_;
