@@ -139,9 +139,9 @@ TEST(ExchangeRaces, transfers_of_the_rank) {
 
 TEST(ExchangeRaces, transfers_of_peers) {
   // Rank 1 puts into rank 0's array while rank 0 moves it.
-  const auto peer_puts = [](Index i, bool waits) {
+  const auto peer_puts = [](Index i, bool waits, Sources sources = Sources::in_place) {
     return [=](Rig& r) {
-      HaloExchange halo({r.array});
+      HaloExchange halo({r.array}, {}, HaloDirection::update, {.sources = sources});
       r.world.barrier();
       halo.start(r.world.rank() == 0 ? first : CallSite{"other.cpp", 3});
       if (!waits && r.world.rank() == 1)
@@ -157,6 +157,8 @@ TEST(ExchangeRaces, transfers_of_peers) {
       {"a peer puts into a cell that is sent", true, peer_puts(1, false)},
       {"a peer puts into a ghost", true, peer_puts(5, false)},
       {"a peer puts into a cell within", false, peer_puts(2, false)},
+      {"a peer puts into a ghost that a snapshot fills", true, peer_puts(5, false, Sources::snapshot)},
+      {"a peer puts into a cell that a snapshot has read", true, peer_puts(1, false, Sources::snapshot)},
       {"a peer puts into a cell that was sent, after a barrier", false, peer_puts(1, true)},
   });
 }

@@ -1603,6 +1603,62 @@ TEST(RaceCases, local_memory_of_transfers) {
   expect_right(cases);
 }
 
+/// A page of the program's own.
+std::shared_ptr<int> page() {
+  constexpr std::size_t bytes = 4096;
+  return {static_cast<int*>(std::aligned_alloc(bytes, bytes)), std::free};
+}
+
+/// A release is no call and has no place; the put has one.
+TEST(RaceCases, registered_memory_that_is_released) {
+  const auto race_of = [](FunctionRef<void(World&, RegisteredMemory&, Symmetric<int>)> program) {
+    std::string said;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) try {
+        simulate({.ranks = 2, .seed = seed, .heap_bytes = std::size_t(1) << 20}, [&](World& world) {
+          const auto own = page();
+          RegisteredMemory registered = world.register_memory(std::span(own.get(), 1024));
+          program(world, registered, registered.symmetric(own.get(), 4));
+          world.barrier();
+        });
+        said += "-";
+      } catch (const Error& error) {
+        const bool names_both =
+            error.message().find("the release of registered memory by rank 1") != std::string::npos &&
+            error.message().find("second.cpp:2") != std::string::npos;
+        said += error.code() == ErrorCode::race && names_both ? "r" : error.message();
+      }
+    return said;
+  };
+  static const int values[4] = {};
+  const auto put = [](World& world, Symmetric<int> to) {
+    if (world.rank() == 0) world.context().put(to, std::span(values), 1, second);
+  };
+  EXPECT_EQ(race_of([&](World& world, RegisteredMemory& registered, Symmetric<int> name) {
+              if (world.rank() == 1) registered = {};
+              world.barrier();
+              put(world, name);
+            }),
+            std::string(12, 'r'));
+  EXPECT_EQ(race_of([&](World& world, RegisteredMemory& registered, Symmetric<int> name) {
+              put(world, name);
+              world.sync();
+              if (world.rank() == 1) registered = {};
+            }),
+            std::string(12, 'r'));
+  EXPECT_EQ(race_of([&](World& world, RegisteredMemory& registered, Symmetric<int> name) {
+              put(world, name);
+              world.barrier();
+              if (world.rank() == 1) registered = {};
+              for (int i = 0; i < 3; ++i) {
+                const auto own = page();
+                const RegisteredMemory more = world.register_memory(std::span(own.get(), 1024));
+                put(world, more.symmetric(own.get(), 4));
+                world.barrier();
+              }
+            }),
+            std::string(12, '-'));
+}
+
 TEST(RaceCases, memory_that_is_freed) {
   static const Case cases[] = {
       {"a put of another context is under way", race, 2,

@@ -24,6 +24,7 @@ bool RaceDetector::conflict(const Access& earlier, const Access& later) {
   const auto is_atomic = [](What what) { return what == What::fetch || what == What::update; };
   const What a = earlier.use.what, b = later.use.what;
   if (reads(a) && reads(b)) return false;
+  if (a == What::free && b == What::free) return false;  // of memory, and then of its place
   if (!is_atomic(a) || !is_atomic(b)) return true;
   return earlier.word_first != later.word_first || earlier.word_end != later.word_end ||
          earlier.use.kind != later.use.kind;
@@ -42,6 +43,14 @@ RaceDetector::Access RaceDetector::own_access(Rank rank, const Use& use) {
 void RaceDetector::access(Rank rank, const Accesses& all) {
   const Access access = own_access(rank, all.use);
   note(access, {known(rank)}, all.bytes);
+}
+
+void RaceDetector::note_late(Rank rank, const Accesses& all) noexcept {
+  try {
+    access(rank, all);
+  } catch (const Error& error) {
+    if (std::optional<Error>& late = ranks_[std::size_t(rank)].late_error; !late) late = error;
+  }
 }
 
 Told RaceDetector::access(Rank rank, const FencedWay& way, const Accesses& all) {
@@ -137,14 +146,14 @@ void RaceDetector::release_sources(Rank rank, const CallSite* quiet) {
   std::erase_if(mine.sources, [&](const Source& one) {
     if (!one.transfer->is_over_for(mine.known)) return false;
     // What is known to have written it has been compared with the transfer by then.
-    if (mine.changed_source || one.held->is_unchanged() || !is_unwritten_since(one)) return true;
-    mine.changed_source =
+    if (mine.late_error || one.held->is_unchanged() || !is_unwritten_since(one)) return true;
+    mine.late_error =
         make_error(ErrorCode::race,
                    "the source of {} by rank {} ({}) is no longer what it was when rank {} {}: it "
                    "may be written after that only",
                    one.read.use.name, rank, short_name(one.read.use.where), rank,
                    quiet ? fmt::format("calls quiet ({})", short_name(*quiet)) : "learns that it has been read");
-    mine.changed_source->rank = mine.changed_source->peer = rank;
+    mine.late_error->rank = mine.late_error->peer = rank;
     return true;
   });
 }

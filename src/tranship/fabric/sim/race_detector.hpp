@@ -95,8 +95,10 @@ class RaceDetector {
   /// others, and no quiet completes it. Throws `race`.
   std::uint64_t begin(Rank rank, const std::vector<Accesses>& all);
   void end(Rank rank, std::uint64_t number);
-  /// What the rank has done wrong with such memory.
-  const std::optional<Error>& changed_source(Rank rank) const { return ranks_[std::size_t(rank)].changed_source; }
+  /// An access of the calling rank where nothing can be thrown.
+  void note_late(Rank rank, const Accesses& all) noexcept;
+  /// What the rank has done wrong where nothing could be thrown.
+  const std::optional<Error>& late_error(Rank rank) const { return ranks_[std::size_t(rank)].late_error; }
 
   /// The bytes have been written or, where `joins`, updated.
   enum class Release : std::uint8_t { replaces, joins };
@@ -147,7 +149,7 @@ class RaceDetector {
     ByteMap<std::vector<Access>> own;                            ///< local memory of transfers
     std::size_t own_max = 64;                                    ///< when it is looked through next
     std::vector<Source> sources;                                 ///< in use, for all that the rank knows
-    std::optional<Error> changed_source;
+    std::optional<Error> late_error;
   };
   /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.
   using Cell = std::vector<Access>;

@@ -121,8 +121,20 @@ class SimDomain final : public SharedDomain {
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override {
     auto joined = SharedDomain::join(std::move(block), offset_bytes, size_bytes, memory);
-    if (joined.ok()) simulation_.join(rank_, joined.value(), size_bytes, offset_bytes);
-    return joined;
+    if (!joined.ok()) return joined;
+    const RaceDetector::Bytes bytes{rank_, offset_bytes, offset_bytes + size_bytes};
+    if (RaceDetector* detector = simulation_.race_detector()) detector->forget(bytes);
+    // From its release on, no peer may touch it.
+    const auto release = [held = joined.value(), weak = std::weak_ptr(simulation_.shared_race_detector()), rank = rank_,
+                          bytes](void*) mutable {
+      held.reset();
+      if (const auto detector = weak.lock())
+        detector->note_late(
+            rank, {{RaceDetector::What::free, "the release of registered memory", {"outside any call", 0}}, {bytes}});
+    };
+    std::shared_ptr<void> whole(joined.value().get(), release);
+    simulation_.join(rank_, whole, size_bytes, offset_bytes);
+    return whole;
   }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
     HostMemory* memory = simulation_.host_memory();

@@ -289,7 +289,7 @@ void SimTransport::quiet(std::optional<Rank> peer, CallSite where) {
   simulation_.step(rank_);
   if (in_library_ == 0) complete(of_library_, peer, where);
   complete(*order_, peer, where);
-  simulation_.fail_for_source(rank_);
+  simulation_.fail_late(rank_);
 }
 
 void SimTransport::complete(Order& order, std::optional<Rank> peer, CallSite where) {

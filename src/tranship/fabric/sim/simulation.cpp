@@ -203,7 +203,7 @@ void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t m
   const auto state = meetings_.find({slot, members.first, meeting});
   if (RaceDetector* const detector = race_detector_for(rank)) detector->learn(rank, state->second.known);
   if (++state->second.gone == members.count) meetings_.erase(state);
-  fail_for_source(rank);
+  fail_late(rank);
 }
 
 void Simulation::bring(Rank from, Rank to, Mail::Key meeting, std::span<const std::byte> bytes) {
@@ -229,10 +229,10 @@ void Simulation::count_message(Rank from, Rank to, std::size_t bytes) noexcept {
   report_.bytes_max = std::max(report_.bytes_max, rank.bytes_sent += head_bytes + std::int64_t(bytes));
 }
 
-void Simulation::fail_for_source(Rank rank) const {
+void Simulation::fail_late(Rank rank) const {
   // A rank that unwinds fails already.
   if (!race_detector_ || std::uncaught_exceptions() > 0) return;
-  if (const std::optional<Error>& error = race_detector_->changed_source(rank)) throw Error(*error);
+  if (const std::optional<Error>& error = race_detector_->late_error(rank)) throw Error(*error);
 }
 
 void Simulation::count_step(Rank rank) {
@@ -244,7 +244,7 @@ void Simulation::count_step(Rank rank) {
     something_happened();
     throw RankDies();
   }
-  fail_for_source(rank);
+  fail_late(rank);
   if (++report_.steps > options_.steps_max)
     throw_error(ErrorCode::timeout, "the simulation takes more than {} (rank {})", amount(options_.steps_max, "step"),
                 rank);

@@ -84,9 +84,9 @@ class Simulation final : private BoardLink {
   /// apply_atomic; ranks that change nothing by it only look.
   void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
-  /// Throws what a rank has done wrong with the source of a transfer: at its next call, for it may have learnt of the
-  /// transfer's end where nothing can be thrown; and again at each further one.
-  void fail_for_source(Rank rank) const;
+  /// Throws what a rank has done wrong where nothing can be thrown, such as with the source of a transfer of whose end it
+  /// has learnt there: at its next call, and again at each further one.
+  void fail_late(Rank rank) const;
 
   void send(Rank source, InFlight what);
   /// Delivers one piece of what this rank has sent in a context and that may be delivered, false when there is none; of
