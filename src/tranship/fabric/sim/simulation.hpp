@@ -84,8 +84,8 @@ class Simulation final : private BoardLink {
   /// apply_atomic; ranks that change nothing by it only look.
   void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
-  /// Throws what a rank has done wrong where nothing can be thrown, such as with the source of a transfer of whose end it
-  /// has learnt there: at its next call, and again at each further one.
+  /// Throws what a rank has done wrong where nothing can be thrown, such as with the source of a transfer of whose end
+  /// it has learnt there: at its next call, and again at each further one.
   void fail_late(Rank rank) const;
 
   void send(Rank source, InFlight what);
