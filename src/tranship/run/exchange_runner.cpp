@@ -66,9 +66,18 @@ void ExchangeRunner::start(Side side, CallSite where) {
 }
 
 template <class Call>
-bool ExchangeRunner::observed(CallSite where, Call&& call) {
+bool ExchangeRunner::observed(Side side, CallSite where, Call&& call) {
+  const auto until_lost = [&] {
+    try {
+      return call();
+    } catch (const Error& error) {
+      // Who runs out of time for a peer that has left is told so.
+      if (error.code() == ErrorCode::timeout) progress_.check_lost_for_good(side);
+      throw;
+    }
+  };
   try {
-    if (!call()) return false;
+    if (!until_lost()) return false;
     tell([&](ExchangeObserver& observer) { observer.completed(where); });
     stop_recording();
     return true;
@@ -90,7 +99,7 @@ void ExchangeRunner::stop_recording() noexcept {
 
 bool ExchangeRunner::test(Side side, CallSite where) {
   if (!progress_.in_flight(side)) return true;
-  return observed(where, [&] {
+  return observed(side, where, [&] {
     if (!progress_.advance_in_test(side)) {
       progress_.check_lost(side);
       setup_.terms().world.under_way().move_one(Meanwhile::polls, *this);
@@ -154,7 +163,7 @@ class ExchangeRunner::Waiting {
 void ExchangeRunner::finish(Side side, CallSite where) {
   if (!progress_.in_flight(side)) return;
   tell([](ExchangeObserver& observer) { observer.finishing(); });
-  observed(where, [&] {
+  observed(side, where, [&] {
     WaitNote note("exchange", WaitNote::anyone, where);
     Waiting waiting(*this, side);
     setup_.terms().world.wait_until(
@@ -186,22 +195,23 @@ void ExchangeRunner::begin_uses(Side side, CallSite where) {
   started_at_ = where;
   const bool is_snapshot = setup_.terms().is_snapshot();
   if (side != Side::both || is_snapshot) {
-    if (has_sends(side)) sends_use_ = use_of(footprint_->sends);
-    if (has_receives(side) && !is_snapshot) receives_use_ = use_of(footprint_->receives);
+    if (has_sends(side)) sends_use_ = use_of(footprint_->sends, words_.ends_sends);
+    if (has_receives(side) && !is_snapshot) receives_use_ = use_of(footprint_->receives, words_.ends_receives);
     return;
   }
   // One use, as a cell may be sent and then filled.
   ExchangeFootprint::Parts all = footprint_->sends;
   all.insert(all.end(), footprint_->receives.begin(), footprint_->receives.end());
-  receives_use_ = use_of(all);
+  receives_use_ = use_of(all, words_.ends_receives);
 }
 void ExchangeRunner::end_uses(Side side) {
   if (has_sends(side)) sends_use_ = {};
-  if (has_receives(side) && footprint_ && setup_.terms().is_snapshot()) receives_use_ = use_of(footprint_->receives);
+  if (has_receives(side) && footprint_ && setup_.terms().is_snapshot())
+    receives_use_ = use_of(footprint_->receives, words_.ends_receives);
   if (has_receives(side)) receives_use_ = {};
 }
-detail::MemoryUse ExchangeRunner::use_of(const ExchangeFootprint::Parts& parts) {
-  return {setup_.terms().world.context(), parts, "an exchange", "finish()", started_at_};
+detail::MemoryUse ExchangeRunner::use_of(const ExchangeFootprint::Parts& parts, const char* completion) {
+  return {setup_.terms().world.context(), parts, words_.name, completion, started_at_};
 }
 
 // While the rank waits for something else, or polls.

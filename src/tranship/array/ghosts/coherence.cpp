@@ -1,9 +1,11 @@
 #include "tranship/array/ghosts/coherence.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/memory_use.hpp>
 #include <tranship/memory/combination.hpp>
 
 namespace tranship {
@@ -63,14 +65,29 @@ Coherence::Coherence(World& world, std::shared_ptr<const ArraySpec> spec, const 
 Buffer& Coherence::buffer() {
   if (buffer_) return *buffer_;
   auto buffer = std::make_unique<Buffer>(Buffer::import(view_, options_, owner_));
-  if (cells_.depth_max() > 0) buffer->invalidate(cells_.parts(cells_.whole(), cells_.depth_max()).ghosts);
+  Region stale;
+  if (cells_.depth_max() > 0) stale = cells_.parts(cells_.whole(), cells_.depth_max()).ghosts;
+  for (InFlight* const one : in_flight_) {
+    const TouchedCells& cells = one->cells();
+    stale = stale - (cells.read | cells.combined | cells.written);
+  }
+  if (!stale.empty()) buffer->invalidate(stale);
+  std::vector<std::vector<Lease>> leases;
+  for (InFlight* const one : in_flight_) leases.push_back(one->leases_in(*buffer));
   buffer_ = std::move(buffer);
+  std::size_t next = 0;
+  for (InFlight* const one : in_flight_) one->keep(std::move(leases[next++]));
   return *buffer_;
 }
 
 void Coherence::track() {
+  if (is_tracked_) return;
+  const bool may_have_ghosts = has_buffer() || !in_flight_.empty();
   buffer();
   is_tracked_ = true;
+  // The exchanges that have filled ghosts in the buffer, or do so now, need not be the same on all ranks: none of these
+  // ghosts counts as fresh.
+  if (may_have_ghosts) update(cells_.whole(), [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
 }
 
 // What is known of ghosts.
@@ -231,25 +248,68 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
                      .device = access.device,
                      .cause = {},
                      .region = cells_.region_of(access.cells, scope.cells, scope.depth)};
-  switch (intent) {
-    case Intent::read:
-      return buffer_->read(local, where);
-    case Intent::write:
-      return buffer_->write(local, where);
-    case Intent::read_write:
-      return buffer_->read_write(local, where);
-    case Intent::accumulate:
-      break;
+  const auto opened = [&] {
+    switch (intent) {
+      case Intent::read:
+        return buffer_->read(local, where);
+      case Intent::write:
+        return buffer_->write(local, where);
+      case Intent::read_write:
+        return buffer_->read_write(local, where);
+      case Intent::accumulate:
+        break;
+    }
+    return buffer_->accumulate(combine, local, where);
+  };
+  Lease lease = opened();
+  if (lease.view().data == view_.data) announce(intent, *local.region, where);
+  return lease;
+}
+
+void Coherence::announce(Intent intent, const Region& local, CallSite where) const {
+  const Context& rma = world_.context();
+  if (!detail::MemoryUse::is_watched(rma)) return;
+  const Touch touch = intent == Intent::read ? Touch::loads : Touch::stores;
+  const char* const name = intent == Intent::read    ? "a lease to read"
+                           : intent == Intent::write ? "a lease to write"
+                                                     : "a lease to read and write";
+  const int last = view_.extents.size() - 1;
+  for (const Box& box : local.boxes()) {
+    Indices rows = box.extents();
+    const Index row = last >= 0 && view_.strides[last] == 1 ? std::exchange(rows[last], 1) : 1;
+    for_each_coordinate(rows, [&](const Indices& at) {
+      Index offset = 0;
+      for (int d = 0; d <= last; ++d) offset += (box.lower[d] + at[d]) * view_.strides[d];
+      detail::MemoryUse::touches(rma, static_cast<const std::byte*>(view_.data) + offset * size_bytes(view_.type),
+                                 std::size_t(row * size_bytes(view_.type)), touch, name, where);
+    });
   }
-  return buffer_->accumulate(combine, local, where);
 }
 
 Region Coherence::owned() {
   return cells_.parts(cells_.whole(), cells_.depth_max()).owned;
 }
 
+void Coherence::check_in_flight(Intent intent, CallSite where) {
+  const bool is_write = intent == Intent::write;
+  for (InFlight* const one : in_flight_) {
+    if (one->leaves_cells_alone()) continue;
+    const TouchedCells& cells = one->cells();
+    const Region changed = cells.written | cells.combined;
+    const Region taken = is_write ? (changed | cells.read) & owned() : changed;
+    if (!taken.empty())
+      throw_error(ErrorCode::invalid_use,
+                  "array '{}': the host {} its cells at {}, and the exchange that was started at {} {} some of them",
+                  options_.name, is_write ? "writes" : "reads", to_string(where), to_string(one->since()),
+                  is_write ? "moves" : "fills");
+  }
+}
+
 HostCells Coherence::read_on_host(CallSite where) {
-  if (!buffer_) return {};
+  if (!buffer_) {
+    check_in_flight(Intent::read, where);
+    return {};
+  }
   const Region whole = cells_.whole();
   if (const std::vector<Pending> waiting = pending(whole); !waiting.empty())
     throw_error(ErrorCode::invalid_use,
@@ -269,7 +329,10 @@ HostCells Coherence::read_on_host(CallSite where) {
 }
 
 Lease Coherence::write_on_host(CallSite where) {
-  if (!buffer_) return {};
+  if (!buffer_) {
+    check_in_flight(Intent::write, where);
+    return {};
+  }
   if (is_tracked_)
     return open(Intent::write, Combine::sum, {.cells = Cells::owned, .region = {}, .device = Device::host()}, where);
   return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = owned()}, where);
