@@ -1,5 +1,6 @@
 // simulator: what a simulated run costs, against what it moves and how many ranks there are. Time must grow about as
 // messages do, and checking the order of accesses must not be what a run consists of.
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <harness/registry.hpp>
 
 #include <tranship/array/pipe.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/collectives/world_collectives.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/tranship.hpp>
@@ -86,9 +88,29 @@ Case halos(int ranks, int steps) {
           }};
 }
 
+Index resident_bytes() {
+  Index pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * Index(page_bytes());
+}
+
+/// What a rank takes that has met all others. First of all, since what was freed before would be used again.
+double bytes_per_rank(int ranks) {
+  const Index before = resident_bytes();
+  Index during = 0;
+  simulate({.ranks = ranks}, [&](World& world) {
+    world.barrier();
+    if (world.rank() == 0) during = resident_bytes();
+    world.barrier();
+  });
+  return double(during - before) / ranks;
+}
+
 }  // namespace
 
 TRANSHIP_BENCH(simulator, "simulated runs against messages and ranks") {
+  constexpr int many = 256;
+  report.add({.name = fmt::format("memory of a rank, of {}", many), .unit = "KB", .ours = bytes_per_rank(many) / 1024});
   constexpr double half_a_second_ms = 500;
   std::vector<Case> cases = {
       allreduce(8, "allreduce/packets", 512),
