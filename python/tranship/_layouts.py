@@ -97,7 +97,7 @@ def plan_halo(
     >>> plan_halo([u], depth=[(1, 0), 0]).messages
     [(0, 1, 64)]
     """
-    dims = {spec.distribution.dims for spec in fields}
+    dims = {of_type("spec", spec, ArraySpec).distribution.dims for spec in fields}
     if len(dims) > 1 and isinstance(depth, Sequence):
         raise InvalidUse(f"depths of each dimension, for arrays whose numbers of dimensions differ: {sorted(dims)}")
     numbers = halo_numbers(depth, stencil, max(dims, default=0))
