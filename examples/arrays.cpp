@@ -85,6 +85,13 @@ void adjoints(ts::World& world) {
   give_back();
 
   check(forces(0) == 0 && forces(1) == 2 && forces(2) == 1, "an adjoint");
+
+  ts::Array<int> marks(world, forces.distribution());
+  for (ts::Index i = 0; i < marks.extents()[0]; ++i) marks(i) = int(10 * world.rank() + i);
+  ts::HaloExchange largest({marks}, {.depth = 1}, ts::Combine::maximum);
+  largest();
+
+  check(world.rank() > 0 || marks(1) == 41, "a maximum");  // that of the last rank, which sees the first cell as well
 }
 
 /// Six tiles of a cubed sphere, each on one rank: the halo goes over their edges, turned as they are.

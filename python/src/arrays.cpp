@@ -22,6 +22,7 @@
 
 #include "bindings.hpp"
 #include "casters.hpp"
+#include "halo_options.hpp"
 #include "interpreter.hpp"
 #include "leases.hpp"
 #include "rank_handle.hpp"
@@ -219,6 +220,14 @@ Schedule schedule_named(const std::string& name) {
 
 ExchangeOptions options_of(const std::string& schedule, bool snapshot) {
   return {.schedule = schedule_named(schedule), .sources = snapshot ? Sources::snapshot : Sources::in_place};
+}
+
+HaloOperation operation_of(bool adjoint, const std::string& combine) {
+  const Combine how = combine_named(combine);
+  if (adjoint) return how;
+  if (how != Combine::sum)
+    throw Error(ErrorCode::invalid_use, "combine='" + combine + "' is of an adjoint, and this is an update");
+  return HaloDirection::update;
 }
 
 Cells cells_named(const std::string& name) {
@@ -540,7 +549,7 @@ void bind_arrays(nb::module_& module) {
   module.def(
       "make_redistribution",
       [](const std::vector<std::pair<ArrayHandle, ArrayHandle>>& pairs, const std::string& schedule, bool snapshot,
-         const std::optional<std::array<Indices, 3>>& part) {
+         const std::optional<std::array<Indices, 3>>& part, const std::optional<TransferPlan>& given) {
         std::vector<ArrayHandle> arrays;
         for (const auto& [source, target] : pairs) arrays.insert(arrays.end(), {source, target});
         const ExchangeOptions options = options_of(schedule, snapshot);
@@ -549,47 +558,50 @@ void bind_arrays(nb::module_& module) {
         return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
           std::vector<ArrayPair> moved;
           for (std::size_t i = 0; i < refs.size(); i += 2) moved.push_back({refs[i], refs[i + 1]});
-          return Redistribution(moved, plan, options, where);
+          return given ? Redistribution(moved, *given, options, where) : Redistribution(moved, plan, options, where);
         });
       },
-      "pairs"_a, "schedule"_a, "snapshot"_a, "part"_a = nb::none());
+      "pairs"_a, "schedule"_a, "snapshot"_a, "part"_a = nb::none(), "plan"_a = nb::none());
   module.def(
       "make_adjoint",
-      [](const ArrayHandle& source, const ArrayHandle& target, const std::string& schedule) {
+      [](const ArrayHandle& source, const ArrayHandle& target, const std::string& schedule,
+         const std::optional<TransferPlan>& plan) {
         const ExchangeOptions options{schedule_named(schedule)};
         return moving({source, target}, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return RedistributionAdjoint(refs[0], refs[1], options, where);
+          return plan ? RedistributionAdjoint(refs[0], refs[1], *plan, options, where)
+                      : RedistributionAdjoint(refs[0], refs[1], options, where);
         });
       },
-      "source"_a, "target"_a, "schedule"_a);
+      "source"_a, "target"_a, "schedule"_a, "plan"_a = nb::none());
   module.def(
       "make_halo",
-      [](const std::vector<ArrayHandle>& arrays, bool adjoint, const std::string& schedule, bool snapshot,
-         std::optional<Index> depth, const std::string& stencil, const std::vector<Indices>& offsets) {
-        HaloOptions halo{.depth = depth};
-        if (stencil == "star")
-          halo.stencil.kind = StencilKind::star;
-        else if (stencil == "offsets")
-          halo.stencil = {StencilKind::offsets, offsets};
-        else if (stencil != "box")
-          throw Error(ErrorCode::invalid_use, "stencil='" + stencil + "': needs 'box', 'star', or a list of offsets");
+      [](const std::vector<std::pair<ArrayHandle, HaloNumbers>>& fields, bool adjoint, const std::string& combine,
+         const std::string& schedule, bool snapshot) {
+        std::vector<ArrayHandle> arrays;
+        std::vector<HaloOptions> halos;
+        for (const auto& [array, halo] : fields) {
+          arrays.push_back(array);
+          halos.push_back(halo_options_of(halo));
+        }
+        const HaloOperation operation = operation_of(adjoint, combine);
+        const ExchangeOptions options = options_of(schedule, snapshot);
+        return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          std::vector<HaloField> moved;
+          for (std::size_t i = 0; i < refs.size(); ++i) moved.push_back({refs[i], halos[i]});
+          return HaloExchange(moved, operation, options, where);
+        });
+      },
+      "fields"_a, "adjoint"_a, "combine"_a, "schedule"_a, "snapshot"_a,
+      "An adjoint combines ghosts with their owners' cells; they become the element that changes nothing.");
+  module.def(
+      "make_planned_halo",
+      [](const std::vector<ArrayHandle>& arrays, const TransferPlan& plan, const std::string& schedule, bool snapshot) {
         const ExchangeOptions options = options_of(schedule, snapshot);
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return HaloExchange(refs, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
+          return HaloExchange(refs, plan, options, where);
         });
       },
-      "arrays"_a, "adjoint"_a, "schedule"_a, "snapshot"_a, "depth"_a, "stencil"_a, "offsets"_a);
-  module.def(
-      "make_reduction",
-      [](const std::vector<ArrayHandle>& arrays, const std::string& combine, const std::string& schedule) {
-        const Combine how = combine_named(combine);
-        const ExchangeOptions options{schedule_named(schedule)};
-        return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return HaloExchange::combining(refs, how, options, where);
-        });
-      },
-      "arrays"_a, "combine"_a, "schedule"_a,
-      "Ghosts are combined with their owners' cells, and become the element that changes nothing.");
+      "arrays"_a, "plan"_a, "schedule"_a, "snapshot"_a);
   module.def(
       "make_interfaces",
       [](const std::vector<ArrayHandle>& arrays, const std::string& schedule, bool snapshot) {
@@ -625,18 +637,18 @@ void bind_arrays(nb::module_& module) {
   };
   module.def(
       "make_tiled_halo",
-      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, std::optional<Index> depth,
-          bool adjoint, const std::string& schedule, bool snapshot) {
+      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, const HaloNumbers& numbers,
+          bool adjoint, const std::string& combine, const std::string& schedule, bool snapshot) {
         TiledHaloOptions halo;
-        halo.depth = depth;
+        static_cast<HaloOptions&>(halo) = halo_options_of(numbers);
         halo.vectors = vectors_of(vectors);
+        const HaloOperation operation = operation_of(adjoint, combine);
         const ExchangeOptions options = options_of(schedule, snapshot);
         return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return HaloExchange(tiling, tiled_of(fields, refs), halo,
-                              adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
+          return HaloExchange(tiling, tiled_of(fields, refs), halo, operation, options, where);
         });
       },
-      "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a, "snapshot"_a);
+      "tiling"_a, "fields"_a, "vectors"_a, "halo"_a, "adjoint"_a, "combine"_a, "schedule"_a, "snapshot"_a);
   module.def(
       "make_tiled_interfaces",
       [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, const std::string& schedule,

@@ -23,11 +23,13 @@
 #include <tranship/plan/halo.hpp>
 #include <tranship/plan/plan_json.hpp>
 #include <tranship/plan/redistribution.hpp>
+#include <tranship/plan/relabel.hpp>
 #include <tranship/view/message_picture.hpp>
 #include <tranship/view/picture.hpp>
 
 #include "bindings.hpp"
 #include "casters.hpp"
+#include "halo_options.hpp"
 #include "interpreter.hpp"
 
 namespace tranship::python {
@@ -78,6 +80,12 @@ EdgePolicy edge_named(const std::string& name) {
     if (name == name_of(static_cast<EdgePolicy>(policy))) return static_cast<EdgePolicy>(policy);
   throw_error(ErrorCode::invalid_use,
               "edge='{}': needs one of truncate, toroidal, zero, replicate, replicate_local, open", name);
+}
+
+using EdgeName = std::variant<EdgePolicy, std::string>;
+EdgePolicy edge_of(const EdgeName& edge) {
+  const auto* const name = std::get_if<std::string>(&edge);
+  return name ? edge_named(*name) : std::get<EdgePolicy>(edge);
 }
 
 TileSide side_of(const SideState& state) {
@@ -186,6 +194,22 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("replicas", &Grid::replicas)
       .def_prop_ro("ranks", &Grid::ranks, "All ranks of the world that it names, by ordinal.")
       .def_prop_ro("size", &Grid::size, "Number of ranks.")
+      .def(
+          "rank_of",
+          [](const Grid& self, const Indices& coordinates, Index replica) {
+            if (coordinates.size() != self.dims())
+              throw_error(ErrorCode::invalid_use, "coordinates of {} in a grid of {}",
+                          amount(coordinates.size(), "dimension"), self.dims());
+            for (int d = 0; d <= self.dims(); ++d) {
+              const Index at = d < self.dims() ? coordinates[d] : replica;
+              const Index extent = d < self.dims() ? self.extents()[d] : self.replicas();
+              if (at < 0 || at >= extent)
+                throw_error(ErrorCode::invalid_use, "{} {} of a grid of {}", d < self.dims() ? "coordinate" : "replica",
+                            at, extent);
+            }
+            return self.rank_of({coordinates, replica});
+          },
+          "coordinates"_a, "replica"_a = 0, "The rank that holds the part at these coordinates.")
       .def(nb::self == nb::self)
       .def("__hash__", [](const Grid& self) { return nb::hash(nb::make_tuple(self.extents(), self.replicas())); })
       .def("__getstate__",
@@ -205,13 +229,21 @@ void bind_layouts(nb::module_& module) {
   nb::class_<Partition>(module, "Partition", "How one dimension is cut among the parts of a grid axis.")
       .def(
           "with_overlap",
-          [](const Partition& self, Index left, Index right, const std::variant<EdgePolicy, std::string>& edge) {
-            const auto* const name = std::get_if<std::string>(&edge);
-            return self.with_overlap(left, right, name ? edge_named(*name) : std::get<EdgePolicy>(edge));
+          [](const Partition& self, Index left, Index right,
+             const std::variant<EdgePolicy, std::string, std::pair<EdgeName, EdgeName>>& edge) {
+            const auto edges = [&]() -> std::pair<EdgePolicy, EdgePolicy> {
+              if (const auto* const both = std::get_if<std::pair<EdgeName, EdgeName>>(&edge))
+                return {edge_of(both->first), edge_of(both->second)};
+              const auto* const name = std::get_if<std::string>(&edge);
+              const EdgePolicy one = name ? edge_named(*name) : std::get<EdgePolicy>(edge);
+              return {one, one};
+            }();
+            return self.with_overlap({left, edges.first}, {right, edges.second});
           },
           "left"_a, "right"_a, "edge"_a = "truncate",
           "The same with extra cells to the left and to the right of what each part owns, and what they hold beyond an "
-          "edge:\n'truncate', 'toroidal', 'zero', 'replicate', 'replicate_local' or 'open'.")
+          "edge:\n'truncate', 'toroidal', 'zero', 'replicate', 'replicate_local' or 'open'; one for both edges, or a "
+          "pair of left and right.")
       .def("with_minimum", &Partition::with_minimum, "cells"_a)
       .def("with_modulo", &Partition::with_modulo, "cells"_a)
       .def("with_interfaces", &Partition::with_interfaces,
@@ -448,14 +480,14 @@ void bind_layouts(nb::module_& module) {
       .def("__reduce__",
            [](const TransferPlan& plan) {
              // A function of Python's, which has a name to be found by.
-             return nb::make_tuple(nb::module_::import_("tranship._pictures").attr("load_plan"),
-                                   nb::make_tuple(save_plan(plan)));
+             return nb::make_tuple(nb::module_::import_("tranship").attr("load_plan"), nb::make_tuple(save_plan(plan)));
            })
       .def(nb::self == nb::self)
       .def("__hash__", [](const TransferPlan& plan) { return nb::hash(nb::int_(plan.rank)); });
   module.def(
-      "load_plan", [](const std::string& text) { return without_gil([&] { return load_plan(text); }); }, "text"_a,
-      "A plan as it was pickled; its text is checked.");
+      "save_plan", [](const TransferPlan& plan) { return without_gil([&] { return save_plan(plan); }); }, "plan"_a);
+  module.def(
+      "load_plan", [](const std::string& text) { return without_gil([&] { return load_plan(text); }); }, "text"_a);
   module.def(
       "plan_svg", [](const TransferPlan& plan) { return messages_svg(summarise(plan)); }, "plan"_a);
   module.def(
@@ -476,10 +508,18 @@ void bind_layouts(nb::module_& module) {
       "source"_a, "target"_a, "rank"_a);
   module.def(
       "plan_halo",
-      [](const std::vector<ArraySpec>& fields, Rank rank) {
-        return without_gil([&] { return plan_halo(fields, rank); });
+      [](const std::vector<ArraySpec>& fields, Rank rank, const HaloNumbers& halo) {
+        const HaloOptions options = halo_options_of(halo);
+        return without_gil([&] { return plan_halo(fields, rank, options); });
       },
-      "fields"_a, "rank"_a);
+      "fields"_a, "rank"_a, "halo"_a);
+  module.def(
+      "relabel",
+      [](const Distribution& source, const Distribution& target) {
+        Relabelled best = without_gil([&] { return relabel(source, target); });
+        return std::tuple(std::move(best.target), best.cells_moved, best.cells_moved_before);
+      },
+      "source"_a, "target"_a, "The target on other ranks, the cells that then move, and those that moved before.");
   module.def(
       "summarise_redistribution",
       [](const ArraySpec& source, const ArraySpec& target) {

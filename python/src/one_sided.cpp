@@ -29,16 +29,16 @@ namespace {
 /// Elements in the symmetric heap, at the same place on every rank. Slices share the block.
 class SymmetricView {
  public:
-  /// The last `inner_dims` dimensions are the insides of elements that are structs.
+  /// The last `inner_dims` dimensions are the insides of elements that are moved as bytes.
   SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view, int inner_dims)
       : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)), inner_dims_(inner_dims) {}
 
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
   const StridedView& view() const noexcept { return view_; }
-  /// The view, for what computes with elements. Throws `invalid_use` for structs.
+  /// The view, for what computes with elements. Throws `invalid_use` for others.
   const StridedView& numbers(const char* what) const {
     if (inner_dims_ > 0)
-      throw_error(ErrorCode::invalid_use, "{} of structs, which are moved and not computed with", what);
+      throw_error(ErrorCode::invalid_use, "{} of elements that are moved as bytes, and not computed with", what);
     return view_;
   }
 

@@ -14,7 +14,7 @@ class Wrong:
 
 BINDING = ("incompatible function", "Invoked with", "nanobind", "_core", "has no attribute")
 STARTERS = {"launch", "simulate", "join", "current_world"}
-HANDLES = {"Array", "Exchange", "Lease", "Distribution", "Partition"}  # are not made by calling the class
+HANDLES = {"Array", "Exchange", "Lease", "Distribution", "Partition", "TransferPlan"}  # are not made by calling the class
 
 
 def said(call, *args, **named):

@@ -354,6 +354,221 @@ def test_staggered_points_agree(run):
     assert run(2, body) == [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1]]
 
 
+def expected_ghosts(array, whole, depths, before):
+    """What a rank stores after a halo of these depths, by the edges of the array; ``before`` where nothing is filled."""
+    d, out = array.distribution, before.copy()
+    [one] = d.slices(array.world.rank)
+    edges = [d.partition(k).edges for k in range(d.dims)]
+    for local in np.ndindex(*out.shape):
+        cell, beyond = [], []
+        for k, (at, stored, owned, n) in enumerate(zip(local, one["stored"], one["owned"], d.extents)):
+            x = stored.start + at
+            beyond.append(x - owned.start if x < owned.start else max(0, x - owned.stop + 1))
+            edge = edges[k][x >= 0]
+            if not 0 <= x < n:
+                x = {"toroidal": x % n, "replicate": min(max(x, 0), n - 1)}.get(edge, edge)
+            cell.append(x)
+        fills = all(-low <= b <= high for b, (low, high) in zip(beyond, depths))
+        if any(beyond) and fills and "open" not in cell:
+            out[local] = 0 if "zero" in cell else whole[tuple(cell)]
+    return out
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_halos_of_depths_by_sides_dimensions_and_fields(data):
+    fields = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        extents = [data.draw(st.integers(1, 6)) for _ in range(data.draw(st.integers(1, 2)))]
+        side = st.tuples(st.integers(0, 3), st.integers(0, 3))
+        overlap = [data.draw(side) for _ in extents]
+        names = st.sampled_from(["truncate", "toroidal", "zero", "replicate", "open"])
+        edges = [(data.draw(names), data.draw(names)) for _ in extents]
+        depths = [(data.draw(st.integers(0, low)), data.draw(st.integers(0, high))) for low, high in overlap]
+        grid = [data.draw(st.integers(1, 2)), 1][: len(extents)]
+        fields.append((ts.distribution(extents, grid, "block", overlap, edges), depths))
+
+    def body(world):
+        arrays, expected = [], []
+        for d, depths in fields:
+            u = ts.array(world, d, "i8")
+            u.local[...] = -1
+            if u.slices():
+                u.fill(lambda *cells: 1 + sum(10**k * c for k, c in enumerate(cells)))
+                whole = np.fromfunction(lambda *cells: 1 + sum(10**k * c for k, c in enumerate(cells)), d.extents)
+                expected.append(expected_ghosts(u, whole, depths, u.local))
+            else:
+                expected.append(u.local.copy())
+            arrays.append(ts.HaloField(u, depth=depths))
+        if len(arrays) == 1:
+            ts.halo(arrays[0].array, depth=fields[0][1])()
+        else:
+            ts.halo(*arrays)()
+        for field, after in zip(arrays, expected):
+            assert np.array_equal(field.array.local, after), (field.array, field.depth)
+
+    ts.launch(2, body)
+
+
+def test_fields_of_a_halo_have_options_of_their_own(run):
+    def body(world):
+        d = ts.distribution((4, 4), (world.size, 1), overlap=2, edge="toroidal")
+        u, v, w, x = (ts.array(world, d, "i8") for _ in range(4))
+        for a in (u, v, w, x):
+            a.local[...] = 0
+            a.fill(1)
+        ts.halo(u, ts.HaloField(v), ts.HaloField(w, 1, "star"), ts.HaloField(x, region=(slice(0, 1), slice(3, 4))), depth=1)()
+        low, rows = d.slices(world.rank)[0]["stored"][0].start, u.owned().shape[0]
+        inner = np.zeros(u.local.shape, bool)
+        inner[2:-2, 2:-2] = True
+        assert u.local.sum() == (rows + 2) * 6 and v.local.sum() == v.local.size
+        assert w.local.sum() == rows * 4 + 2 * rows + 2 * 4
+        cells = np.ix_((low + np.arange(rows + 4)) % 4, np.arange(-2, 6) % 4)
+        asked = np.zeros((4, 4), bool)
+        asked[0, 3] = True
+        assert np.array_equal(x.local == 1, inner | asked[cells])
+        with pytest.raises(ts.InvalidUse, match="array 1: the halo reaches 3 cells"):
+            ts.halo(u, ts.HaloField(v, [(0, 3), 0]))
+        with pytest.raises(ts.InvalidUse, match="not list"):
+            ts.halo(ts.HaloField([1, 2]))
+        world.barrier()
+
+    for n in (1, 2):
+        run(n, body)
+
+
+def test_regions_of_indexed_halos_are_ids():
+    def body(world):
+        parts = [([0, 2, 4], [1, 3, 5]), ([1, 3, 5], [0, 2, 4])]
+        a = ts.array(world, ts.indexed((3, 2, 2), parts, indexed_dims=2), "i8")
+        a.local[...] = -1
+        a.owned()[...] = 7
+        ts.halo(a, region=slice(2, 4))()
+        return [int(row[0]) for row in a.local[3:]]
+
+    assert ts.launch(2, body) == [[-1, 7, -1], [-1, 7, -1]]
+
+
+@pytest.mark.parametrize("combine", ["sum", "product", "min", "max"])
+def test_adjoints_have_depths_and_stencils(combine):
+    """Against the ghosts that an update fills: each is combined with the cell that it would be read from."""
+    function = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}[combine]
+    nothing = {"sum": 0, "product": 1, "min": 2**63 - 1, "max": -(2**63)}[combine]
+    d = ts.distribution((6, 5), (2, 1), overlap=[(2, 1), 2], edge=["toroidal", ("replicate", "toroidal")])
+    for options in ({}, {"depth": 1}, {"depth": [(2, 0), (1, 2)], "stencil": "star"}, {"stencil": [(-2, 1), (0, -1)]}):
+        if "stencil" in options and options["stencil"] != "star":
+            d = ts.distribution((6, 5), (2, 1), overlap=[(2, 1), 2], edge=["toroidal", "toroidal"])
+
+        def body(world):
+            u, v = ts.array(world, d, "i8"), ts.array(world, d, "i8")
+            number = np.arange(30).reshape(6, 5)
+            u.local[...] = -1
+            u.fill(lambda i, j: number[i, j])
+            ts.halo(u, **options)()  # ghosts know whose copies they are
+            v.local[...] = np.arange(v.local.size).reshape(v.local.shape) % 7 + world.rank + 1
+            before, names = v.local.copy(), u.local.copy()
+            ts.halo(v, adjoint=True, combine=combine, **options)()
+            return before, names, v.local.copy()
+
+        found = ts.launch(2, body)
+        whole = np.zeros(30, "i8")
+        own = (slice(2, -1), slice(2, -2))
+        for before, names, _ in found:
+            whole[names[own].ravel()] = before[own].ravel()
+        for before, names, after in found:
+            ghost = np.ones(names.shape, bool)
+            ghost[own] = False
+            filled = ghost & (names >= 0)
+            for name, value in zip(names[filled], before[filled]):
+                whole[name] = function(whole[name], value)
+            assert (after[filled] == nothing).all() and (after[ghost & ~filled] == before[ghost & ~filled]).all()
+        for _, names, after in found:
+            assert np.array_equal(after[own].ravel(), whole[names[own].ravel()]), options
+
+
+def test_plans_are_saved_loaded_and_run(run, tmp_path):
+    """Each rank writes its plans to files, and another run of the program reads them."""
+    rows = ts.distribution((8, 6), (2, 1), overlap=[1, 0], edge="toroidal")
+    columns = ts.distribution((8, 6), (1, 2))
+
+    def exchanges(world, plans):
+        u, v, w = ts.array(world, rows), ts.array(world, rows), ts.array(world, columns, "f8")
+        made = {
+            "halo": lambda plan: ts.halo(u, v, **({"depth": 1} if plan is None else {"plan": plan})),
+            "turn": lambda plan: ts.Redistribution(u, w, plan=plan),
+            "add": lambda plan: ts.RedistributionAdjoint(u, w, plan=plan),
+            "give": lambda plan: ts.halo(u, **({"adjoint": True, "combine": "max"} if plan is None else {"plan": plan})),
+        }
+        u.fill(value_of)
+        v.fill(lambda i, j: -value_of(i, j))
+        w.fill(0)
+        said = []
+        for name, make in made.items():
+            exchange = make(plans(name, None))
+            exchange()
+            said.append((name, exchange.plan, u.local.tolist(), v.local.tolist(), w.local.tolist()))
+        return said
+
+    def save(world):
+        said = exchanges(world, lambda name, _: None)
+        for name, plan, *_ in said:
+            (tmp_path / f"{name}.{world.rank}").write_text(ts.save_plan(plan))
+        return said
+
+    def load(world):
+        return exchanges(world, lambda name, _: ts.load_plan((tmp_path / f"{name}.{world.rank}").read_text()))
+
+    saved = run(2, save)
+    assert run(2, load) == saved
+    assert saved[0][0][2] != saved[0][3][2]  # the exchanges have done something
+
+    def misuse(world):
+        plans = {name: ts.load_plan((tmp_path / f"{name}.{world.rank}").read_text()) for name in ("halo", "turn", "give")}
+        u, w = ts.array(world, rows), ts.array(world, columns)
+        other = ts.array(world, ts.distribution((8, 6), (2, 1), "cyclic(4)", overlap=[1, 0]))
+        for call, error, words in (
+            (lambda: ts.halo(u, plan=plans["turn"]), ts.Mismatch, "kind redistribution"),
+            (lambda: ts.Redistribution(u, w, plan=plans["halo"]), ts.Mismatch, "kind halo"),
+            (lambda: ts.halo(other, plan=plans["halo"]), ts.Mismatch, "another layout"),
+            (lambda: ts.Redistribution(w, u, plan=plans["turn"]), ts.Mismatch, "another layout"),
+            (lambda: ts.halo(u, plan=plans["halo"], depth=1), ts.InvalidUse, "says these itself"),
+            (lambda: ts.halo(u, plan=plans["give"], adjoint=True), ts.InvalidUse, "says these itself"),
+            (lambda: ts.Redistribution(u, w, plan=plans["turn"], part=((0, 0), (0, 0), (1, 1))), ts.InvalidUse, "part"),
+            (lambda: ts.halo(ts.HaloField(u), plan=plans["halo"]), ts.InvalidUse, "HaloField"),
+            (lambda: ts.halo(u, combine="max"), ts.InvalidUse, "of an adjoint"),
+        ):
+            with pytest.raises(error, match=words):
+                call()
+
+    run(2, misuse)
+
+
+def test_a_plan_of_another_rank_is_refused(run):
+    def body(world):
+        d = ts.distribution(8, world.size, overlap=1, edge="toroidal")
+        u = ts.array(world, d)
+        with pytest.raises(ts.Error):
+            ts.halo(u, plan=ts.plan_halo([u.spec], (world.rank + 1) % world.size))
+
+    run(2, body)
+
+
+def test_tiled_halos_have_depths_and_combinations():
+    def body(world):
+        torus, d = ts.doubly_periodic(4, 6), ts.distribution((4, 6), (1, 2), overlap=2, edge="open")
+        ring = ts.distribution((4, 6), (1, 2), overlap=2, edge="toroidal")
+        for options in ({}, {"depth": 1}, {"depth": [(1, 0), 2], "stencil": "star"}, {"stencil": [(1, -2)]}):
+            for how in ({}, {"adjoint": True}, {"adjoint": True, "combine": "max"}, {"adjoint": True, "combine": "product"}):
+                u, v = ts.array(world, d), ts.array(world, ring)
+                for a in (u, v):
+                    a.local[...] = np.arange(a.local.size).reshape(a.local.shape) % 5 + world.rank
+                ts.TiledHaloExchange(torus, [u], **options, **how)()
+                ts.halo(v, **options, **how)()
+                assert np.array_equal(u.local, v.local), (options, how)
+
+    ts.launch(2, body)
+
+
 def test_halos_of_a_cube(run):
     n = 4
 

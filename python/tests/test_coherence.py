@@ -302,6 +302,26 @@ def test_structs_and_indexed_arrays():
     ts.simulate(2, body)
 
 
+def test_a_saved_plan_of_a_part_fills_no_other_ghosts():
+    def body(world):
+        u = leased(world, "i8", ts.distribution(8, world.size, overlap=1, edge="toroidal"))
+        source = ts.array(world, ts.distribution(8, world.size), "i8")
+        source.fill(lambda i: 100 + i)
+        part = ts.Redistribution(source, u, part=((0,), (0,), (2,)))
+        saved = ts.Redistribution(source, u, plan=ts.load_plan(ts.save_plan(part.plan)))
+        for move in (part, saved):
+            with u.write("stored", device="fake:0") as a:
+                a[...] = 1
+            with u.accumulate(device="fake:0") as a:  # for cell 4 and 7, among others
+                a[0] = a[-1] = 5
+            move()
+            whole = np.array([100, 101, 1, 6, 6, 1, 1, 6])
+            with u.read("stored", device="fake:0") as a:
+                assert a.tolist() == [whole[i % 8] for i in range(4 * world.rank - 1, 4 * world.rank + 5)]
+
+    ts.simulate(2, body)
+
+
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "product"])
 def test_adjoints_combine_what_devices_hold(combine):
     def body(world):

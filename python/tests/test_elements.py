@@ -9,8 +9,11 @@ from tranship import pyop3 as op3
 
 PARTICLE = np.dtype([("position", "f8", (3,)), ("charge", "i4"), ("kind", "S4")], align=True)
 PACKED = np.dtype([("flag", "u1"), ("value", "f4")])
+RECORD = np.dtype((np.record, [("time", "M8[ns]"), ("level", "i2")]))
+TIMES = [np.dtype(name) for name in ("M8[s]", "M8[ns]", "m8[us]", "m8")]
+MOVED_AS_BYTES = [PARTICLE, PACKED, RECORD, *TIMES]
 NUMBERS = ["?", "i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "i8", "u8", "f8", "g", "c8", "c16", "G"]
-REFUSED = ["O", "M8[s]", "m8[us]", ">f8", "S5", "U3", "V6", [("o", "O")]]
+REFUSED = ["O", ">M8[s]", ">f8", "S5", "U3", "V6", [("o", "O")]]
 
 
 def bfloat16():
@@ -20,6 +23,8 @@ def bfloat16():
 def elements(dtype, shape=(6, 4), seed=1):
     """Different elements of any dtype."""
     count = int(np.prod(shape))
+    if dtype.kind in "mM":
+        return (np.arange(count) * 10**9 + seed).astype("i8").view(dtype).reshape(shape)
     if dtype.names is not None:
         out = np.zeros(count, dtype)
         for n, name in enumerate(dtype.names):
@@ -159,11 +164,11 @@ ENTRIES = [through_array, through_wrap, through_halo, through_leases, through_pi
 
 @pytest.mark.parametrize("through", ENTRIES, ids=lambda f: f.__name__)
 def test_every_type_goes_through_every_entry(through):
-    dtypes = [np.dtype(name) for name in NUMBERS] + [PARTICLE, PACKED]
+    dtypes = [np.dtype(name) for name in NUMBERS] + MOVED_AS_BYTES
 
     def body(world):
         for dtype in dtypes:
-            if dtype.names is not None and through in NUMBERS_ONLY:
+            if dtype in MOVED_AS_BYTES and through in NUMBERS_ONLY:
                 continue
             data = elements(dtype)
             got = through(world, data)
@@ -205,24 +210,45 @@ def test_what_one_entry_refuses_all_refuse(dtype):
     ts.launch(1, body)
 
 
-def test_structs_are_not_computed_with():
+@pytest.mark.parametrize("dtype", MOVED_AS_BYTES, ids=str)
+def test_what_is_moved_as_bytes_is_not_computed_with(dtype):
     def body(world):
         d = ts.distribution((4,), (1,), overlap=1, edge="toroidal")
-        a = ts.array(world, d, PARTICLE)
-        x = ts.symmetric(world, 4, PARTICLE)
+        a = ts.array(world, d, dtype)
+        x = ts.symmetric(world, 4, dtype)
         for call in (
             lambda: a.accumulate(),
             lambda: ts.halo(a, adjoint=True),
-            lambda: ts.Buffer(4, PARTICLE).accumulate(),
-            lambda: ts.Buffer(4, PARTICLE).open("accumulate"),
+            lambda: ts.halo(a, adjoint=True, combine="min", depth=1),
+            lambda: ts.RedistributionAdjoint(a, ts.array(world, d, dtype)),
+            lambda: ts.Buffer(4, dtype).accumulate(),
+            lambda: ts.Buffer(4, dtype).open("accumulate"),
             lambda: x.all_reduce(),
             lambda: x[:1].add(0, 1),
             lambda: x[:1].wait_until("==", 1),
         ):
-            with pytest.raises(ts.Error, match="struct|moved as bytes"):
+            with pytest.raises(ts.InvalidUse, match="moved as bytes"):
                 call()
 
     ts.launch(1, body)
+
+
+def test_dates_are_filled_counted_and_looked_at():
+    def body(world):
+        d = ts.distribution(6, world.size, overlap=1, edge="toroidal")
+        a = ts.array(world, d, "M8[D]")
+        a.fill(lambda i: np.datetime64("2026-11-27") + i)
+        ts.halo(a)()
+        assert a.count_wrong(lambda i: np.datetime64("2026-11-27") + i) == 0
+        assert a.count_wrong(np.datetime64("NaT")) == a.local.size
+        assert a.dtype == np.dtype("M8[D]") and np.asarray(a).dtype == a.dtype
+        first = np.datetime64("2026-11-27") + d.slices(world.rank)[0]["owned"][0].start
+        assert a.owned()[0] == first and a.owned()[0] - a.local[0] in (np.timedelta64(1, "D"), np.timedelta64(-5, "D"))
+        b = ts.array(world, d, "M8[s]")
+        with pytest.raises(ts.Mismatch, match="do not move to elements of"):
+            ts.Redistribution(a, b)
+
+    ts.launch(2, body)
 
 
 def test_structs_of_one_size_with_other_fields_are_not_alike(run):

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ._amounts import amount
 from . import _core
 from ._core import ArraySpec, Distribution
-from ._buffers import Devices, Lease, _boxes, current_device
-from ._core import Tiling
+from ._buffers import Devices, Lease, Region, _boxes, current_device
+from ._core import Tiling, TransferPlan
 from ._elements import Elements, elements_named, elements_of
-from ._errors import Error, InvalidUse, Mismatch, Unsupported, of_type
+from ._errors import Error, InvalidUse, Mismatch, of_type
+from ._layouts import Depth, HaloNumbers, Stencil, grid, halo_numbers
 from ._layouts import distribution as make_distribution
-from ._layouts import grid
 from ._pictures import folded, layout_html, line, plan_html
 from ._views import as_view
 from ._worlds import World
@@ -26,6 +26,7 @@ __all__ = [
     "Exchange",
     "HaloCheck",
     "HaloExchange",
+    "HaloField",
     "InterfaceExchange",
     "Redistribution",
     "RedistributionAdjoint",
@@ -355,7 +356,7 @@ def array(
     """This rank's part of a new array: zeros, where reachable peers can load and store them. Not collective.
 
     ``devices`` is where leases can be opened; the host where nothing is said. Elements are numbers, bfloat16 (that of
-    ml_dtypes) or structs, which are moved and not computed with.
+    ml_dtypes), or what is moved as bytes and not computed with: structs, datetime64 and timedelta64.
 
     Raises
     ------
@@ -477,8 +478,8 @@ class Exchange:
         return self._core.explain()
 
     @property
-    def plan(self) -> _core.TransferPlan:
-        """This rank's plan. Like what ``explain`` says, it stays when the world ends."""
+    def plan(self) -> TransferPlan:
+        """This rank's plan, for :func:`save_plan`. Like what ``explain`` says, it stays when the world ends."""
         return self._core.plan
 
     def __repr__(self) -> str:
@@ -514,11 +515,14 @@ class Redistribution(Exchange):
     part
         ``(source, target, extents)``: moves this box of the source to that of the target, instead of all; the first two
         are its first cells.
+    plan
+        This rank's plan, made or loaded before (:func:`load_plan`): nothing is planned. It says what moves, so ``part``
+        is not given beside it.
 
     Raises
     ------
     Mismatch
-        When extents or element types differ, or the calls of the ranks.
+        When extents or element types differ, or the calls of the ranks; and for a plan of other layouts.
     InvalidUse
         For a read-only target, and for arrays that share memory.
     """
@@ -533,28 +537,53 @@ class Redistribution(Exchange):
         schedule: str = "automatic",
         snapshot: bool = False,
         part: Optional[tuple[Sequence[int], Sequence[int], Sequence[int]]] = None,
+        plan: Optional[TransferPlan] = None,
     ) -> None:
         pairs: list[Any] = [(source, target)] if isinstance(source, Array) else list(source)
         if any(not isinstance(a, Array) for pair in pairs for a in pair):
             raise InvalidUse("Redistribution takes two arrays, or a list of pairs of arrays")
         for of, to in pairs:
             require_alike(of, to)
+        if part is not None and plan is not None:
+            raise InvalidUse("both a part and a plan, which says itself what moves")
         boxes = None if part is None else tuple(tuple(p) for p in part)
         super().__init__(
-            _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, snapshot, boxes)
+            _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, snapshot, boxes, plan)
         )
 
 
 class RedistributionAdjoint(Exchange):
     """The transpose of a redistribution: adds every stored cell of ``target`` to the cell of ``source`` that it was read
-    from, in the order of the ranks, so that sums are the same in every run."""
+    from, in the order of the ranks, so that sums are the same in every run. ``plan`` as that of :class:`Redistribution`."""
 
     __slots__ = ()
 
-    def __init__(self, source: Array, target: Array, *, schedule: str = "automatic") -> None:
+    def __init__(
+        self, source: Array, target: Array, *, schedule: str = "automatic", plan: Optional[TransferPlan] = None
+    ) -> None:
         cores = _cores(source, target)
         require_alike(source, target)
-        super().__init__(_core.make_adjoint(*cores, schedule))
+        super().__init__(_core.make_adjoint(*cores, schedule, plan))
+
+
+class HaloField(NamedTuple):
+    """An array with a halo of its own, among the arrays of a :class:`HaloExchange`, which says what the options mean."""
+
+    array: Array
+    depth: Depth = None
+    stencil: Stencil = "box"
+    region: Region = None
+
+
+def _field(field: Union[Array, HaloField]) -> tuple[_core.LocalArray, HaloNumbers]:
+    if not isinstance(field, HaloField):
+        field = HaloField(field)
+    array, depth, stencil, region = field
+    distribution = of_type("array", array, Array).distribution
+    numbered, _, _ = distribution.indexed_cells(array._rank) if distribution.is_indexed else (0, None, None)
+    # The cells of an indexed array are ids.
+    extents = (int(np.prod(array.shape[:numbered])),) if distribution.is_indexed else array.shape
+    return array._core, halo_numbers(depth, stencil, len(array.shape), _boxes(region, extents))
 
 
 class HaloExchange(Exchange):
@@ -563,45 +592,72 @@ class HaloExchange(Exchange):
     Parameters
     ----------
     *arrays
-        They may differ in everything.
+        They may differ in everything. A :class:`HaloField` has a depth, a stencil and a region of its own; those of the
+        call hold for all others.
     depth
-        How many cells are filled on each side that stores any; all where nothing is said. ``InvalidUse`` where one of
-        the sides stores fewer.
+        How many cells are filled: one number for each side that stores any; or a sequence with a number, or a pair of
+        left and right, for each dimension. All where nothing is said. ``InvalidUse`` where a side stores fewer.
     stencil
         ``"box"`` (corners included), ``"star"`` (no corners), or a list of offsets: exactly the cells that some owned
         cell reaches by one of them, and those at ``replicate`` and ``replicate_local`` edges of which these are copies.
+    region
+        Only ghosts of these global cells: a slice, or a tuple with one for each dimension, or a list of these, which do
+        not overlap. Of an indexed array, a slice of its ids. The same on all ranks.
     adjoint
-        Adds ghosts to their owners' cells instead, and makes them zero.
+        Combines the ghosts that would be filled with their owners' cells instead, in the order of the ranks. They become
+        the element that changes nothing, of sums zero; other ghosts are left alone.
     combine
-        Of an adjoint: ``"sum"``, ``"product"``, ``"min"`` or ``"max"``; ghosts become the element that changes nothing.
+        Of an adjoint: ``"sum"``, ``"product"``, ``"min"`` or ``"max"``.
     snapshot
         Ghosts get what their owners held at ``start``, whatever is written before ``finish``; see :class:`Exchange`.
         What is sent is then copied twice. ``Unsupported`` for an adjoint.
+    plan
+        This rank's plan of a halo or of an adjoint, made or loaded before (:func:`load_plan`): nothing is planned. It
+        says all that the parameters above say but ``snapshot``. Its arrays come in their order; a plan with fewer arrays
+        than are given has one for each layout.
+
+    Raises
+    ------
+    InvalidUse
+        For a read-only array, arrays that share memory, and an adjoint of elements that are moved as bytes.
+    Unsupported
+        For a replicated array, and for combinations that the elements do not have.
+    Mismatch
+        When the calls of the ranks differ, and for a plan of other layouts.
+
+    Examples
+    --------
+    >>> import tranship as ts
+    >>> def main(world):
+    ...     u = ts.array(world, ts.distribution(8, world.size, overlap=[(2, 1)], edge="toroidal"))
+    ...     u.fill(lambda i: i + 1)
+    ...     ts.halo(u, depth=[(1, 0)])()
+    ...     return u.local.tolist()
+    >>> ts.launch(2, main)[1]
+    [0.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0]
     """
 
     __slots__ = ()
 
     def __init__(
         self,
-        *arrays: Array,
-        depth: Optional[int] = None,
-        stencil: Union[str, Sequence[Sequence[int]]] = "box",
+        *arrays: Union[Array, HaloField],
+        depth: Depth = None,
+        stencil: Stencil = "box",
+        region: Region = None,
         adjoint: bool = False,
         combine: str = "sum",
         schedule: str = "automatic",
         snapshot: bool = False,
+        plan: Optional[TransferPlan] = None,
     ) -> None:
-        if combine != "sum":
-            if snapshot:
-                raise Unsupported(f"combine='{combine}' adds to cells, so it takes no snapshot")
-            if not adjoint or depth is not None or stencil != "box":
-                raise InvalidUse(f"combine='{combine}' is of an adjoint of all ghosts")
-            super().__init__(_core.make_reduction(_cores(*arrays), combine, schedule))
+        if plan is not None:
+            if depth is not None or stencil != "box" or region is not None or adjoint or combine != "sum":
+                raise InvalidUse("a plan with a depth, a stencil, a region or an adjoint: it says these itself")
+            super().__init__(_core.make_planned_halo(_cores(*arrays), plan, schedule, snapshot))  # type: ignore[arg-type]
             return
-        kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
-        super().__init__(
-            _core.make_halo(_cores(*arrays), adjoint, schedule, snapshot, depth, kind, offsets)
-        )
+        fields = [_field(one if isinstance(one, HaloField) else HaloField(one, depth, stencil, region)) for one in arrays]
+        super().__init__(_core.make_halo(fields, adjoint, combine, schedule, snapshot))
 
 
 halo = HaloExchange
@@ -629,8 +685,8 @@ class TiledHaloExchange(Exchange):
     vectors
         Fields whose values are components of a vector: a list of ``{field: dimension}``, by the number of the field and
         the dimension of the tile that it points along (0 is y, 1 is x). Crossing an edge swaps and negates them.
-    snapshot
-        As that of :class:`HaloExchange`.
+    depth, stencil, adjoint, combine, snapshot
+        As those of :class:`HaloExchange`, for all fields.
     """
 
     __slots__ = ()
@@ -641,8 +697,10 @@ class TiledHaloExchange(Exchange):
         *fields: Sequence[Array],
         tile_dims: Union[Sequence[int], Sequence[Sequence[int]]] = (0, 1),
         vectors: Sequence[dict[int, int]] = (),
-        depth: Optional[int] = None,
+        depth: Depth = None,
+        stencil: Stencil = "box",
         adjoint: bool = False,
+        combine: str = "sum",
         schedule: str = "automatic",
         snapshot: bool = False,
     ) -> None:
@@ -651,13 +709,16 @@ class TiledHaloExchange(Exchange):
             dims = [[d for (d,) in dims]] * len(fields)
         if len(dims) != len(fields):
             raise InvalidUse(f"tile_dims of {amount(len(dims), 'field')}, and there are {len(fields)}")
+        tiled = [(_cores(*of_type("field", tiles, Sequence)), of) for tiles, of in zip(fields, dims)]
+        array_dims = [len(tile.shape) for tiles in fields for tile in tiles]
         super().__init__(
             _core.make_tiled_halo(
                 tiling,
-                [(_cores(*of_type("field", tiles, Sequence)), of) for tiles, of in zip(fields, dims)],
+                tiled,
                 [list(vector.items()) for vector in vectors],
-                depth,
+                halo_numbers(depth, stencil, max(array_dims, default=0)),
                 adjoint,
+                combine,
                 schedule,
                 snapshot,
             )

@@ -135,7 +135,7 @@ class Buffer:
     Parameters
     ----------
     shape, dtype
-        Of the array, row-major. Elements are numbers, bfloat16 or structs.
+        Of the array, row-major. Elements are those of :func:`array`.
     data
         Or memory of the program's, taken as the host's copy, valid as it is; nothing is copied.
     are_zeros

@@ -1,7 +1,7 @@
 """The one table of element types: how dtypes of NumPy's cross to the library, for every call that takes one.
 
-Numbers and bfloat16 are elements of the library. A struct crosses as one more dimension, the inside of an element, in
-unsigned numbers that are aligned as the struct is.
+Numbers and bfloat16 are elements of the library. A struct, a date or a duration crosses as one more dimension, the inside
+of an element, in unsigned numbers that are aligned as the element is.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Elements(NamedTuple):
 
     dtype: np.dtype[Any]
     name: str
-    """The library's name of the elements, or of the units of a struct: ``"f64"``."""
+    """The library's name of the elements, or of the units of what is moved as bytes: ``"f64"``."""
     kind: str
     """NumPy's kind and size of the same: ``"f8"``, and ``"V2"`` for bfloat16."""
     inside: tuple[int, ...] = ()
-    """The units in a struct; empty for numbers."""
+    """The units in an element that is moved as bytes; empty for numbers."""
 
     def spec(self, distribution: _core.Distribution) -> _core.ArraySpec:
         if self.inside:
@@ -35,7 +35,7 @@ class Elements(NamedTuple):
 
     @property
     def record(self) -> str:
-        """How a struct is made up, on which the ranks of an exchange agree; nothing of numbers."""
+        """How elements that are moved as bytes are made up, on which the ranks of an exchange agree; nothing of numbers."""
         return str(self.dtype) if self.inside else ""
 
     @property
@@ -68,7 +68,7 @@ class Elements(NamedTuple):
 
     def require_numbers(self, what: str) -> None:
         if self.inside:
-            raise InvalidUse(f"{what} of {self.dtype}: structs are moved, and not computed with")
+            raise InvalidUse(f"{what} of {self.dtype}: its elements are moved as bytes, and not computed with")
 
 
 def elements_of(dtype: DTypeLike) -> Elements:
@@ -86,7 +86,11 @@ def elements_of(dtype: DTypeLike) -> Elements:
             return Elements(of, _core.element_type_name(kind), kind)
         except Error:
             pass
-    raise InvalidUse(f"dtype {of!r} is none of NumPy's number types, bool, bfloat16 or a struct of such")
+    if of.kind in "mM":
+        return _as_bytes(of)
+    raise InvalidUse(
+        f"dtype {of!r} is none of NumPy's number types, bool, bfloat16, datetime64, timedelta64 or a struct without objects"
+    )
 
 
 def _as_bytes(of: np.dtype[Any]) -> Elements:

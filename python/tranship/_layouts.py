@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
-from typing import Any, Optional, Union, overload
-
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Optional, Union, overload
 
 from ._amounts import amount
 from . import _core
-from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling
+from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling, TransferPlan
 from ._core import cubed_sphere, doubly_periodic, folded, periodic
 from ._errors import InvalidUse, of_type
 from ._pictures import Plans
@@ -21,7 +20,9 @@ __all__ = [
     "Distribution",
     "Grid",
     "Partition",
+    "Relabelled",
     "Tiling",
+    "TransferPlan",
     "block",
     "cubed_sphere",
     "cyclic",
@@ -32,23 +33,38 @@ __all__ = [
     "indexed",
     "irregular",
     "layout",
+    "load_plan",
     "periodic",
     "plan_halo",
     "plan_redistribution",
+    "relabel",
+    "save_plan",
     "whole",
 ]
 
 PartitionLike = Union[str, Partition]
 OverlapLike = Union[int, tuple[int, int]]
+EdgeName = Union[str, EdgePolicy]
+EdgeLike = Union[EdgeName, tuple[EdgeName, EdgeName]]
+Depth = Union[None, int, Sequence[OverlapLike]]
+Stencil = Union[str, Sequence[Sequence[int]]]
+HaloNumbers = tuple[
+    Optional[int],
+    tuple[int, ...],
+    tuple[int, ...],
+    str,
+    list[tuple[int, ...]],
+    Optional[list[tuple[tuple[int, ...], tuple[int, ...]]]],
+]
 
 
 @overload
-def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: int) -> _core.TransferPlan: ...
+def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: int) -> TransferPlan: ...
 @overload
 def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: None = None) -> Plans: ...
 def plan_redistribution(
     source: ArraySpec, target: ArraySpec, rank: Optional[int] = None
-) -> Union[_core.TransferPlan, Plans]:
+) -> Union[TransferPlan, Plans]:
     """What ``rank`` sends and receives when an array goes from one layout to another; without a rank, of all ranks.
 
     Local: no world is needed.
@@ -65,17 +81,118 @@ def plan_redistribution(
 
 
 @overload
-def plan_halo(fields: Sequence[ArraySpec], rank: int) -> _core.TransferPlan: ...
+def plan_halo(fields: Sequence[ArraySpec], rank: int, *, depth: Depth = ..., stencil: Stencil = ...) -> TransferPlan: ...
 @overload
-def plan_halo(fields: Sequence[ArraySpec], rank: None = None) -> Plans: ...
-def plan_halo(fields: Sequence[ArraySpec], rank: Optional[int] = None) -> Union[_core.TransferPlan, Plans]:
+def plan_halo(fields: Sequence[ArraySpec], rank: None = None, *, depth: Depth = ..., stencil: Stencil = ...) -> Plans: ...
+def plan_halo(
+    fields: Sequence[ArraySpec], rank: Optional[int] = None, *, depth: Depth = None, stencil: Stencil = "box"
+) -> Union[TransferPlan, Plans]:
     """What ``rank`` sends and receives in a halo exchange of these arrays; without a rank, of all ranks.
 
-    Local: no world is needed.
+    Local: no world is needed. ``depth`` and ``stencil`` are those of :class:`HaloExchange`.
+
+    Examples
+    --------
+    >>> u = layout("f64[8,8] @ 2x1 : block+overlap(2,2), whole")
+    >>> plan_halo([u], depth=[(1, 0), 0]).messages
+    [(0, 1, 64)]
     """
+    dims = {of_type("spec", spec, ArraySpec).distribution.dims for spec in fields}
+    if len(dims) > 1 and isinstance(depth, Sequence):
+        raise InvalidUse(f"depths of each dimension, for arrays whose numbers of dimensions differ: {sorted(dims)}")
+    numbers = halo_numbers(depth, stencil, max(dims, default=0))
     if rank is not None:
-        return _core.plan_halo(list(fields), rank)
-    return Plans(_core.plan_halo(list(fields), r) for r in _ranks_of(fields))
+        return _core.plan_halo(list(fields), rank, numbers)
+    return Plans(_core.plan_halo(list(fields), r, numbers) for r in _ranks_of(fields))
+
+
+def halo_numbers(
+    depth: Depth,
+    stencil: Stencil,
+    dims: int,
+    boxes: Optional[list[tuple[tuple[int, ...], tuple[int, ...]]]] = None,
+) -> HaloNumbers:
+    """The options of a halo, as the library takes them."""
+    kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
+    if depth is None:
+        return None, (), (), kind, offsets, boxes
+    try:
+        return operator.index(depth), (), (), kind, offsets, boxes  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    if not isinstance(depth, Iterable):
+        raise InvalidUse(f"depth {depth!r}: needs a number of cells, or a sequence with one, or a pair, for each dimension")
+    sides = [_sides("depth", one) for one in _per_dimension("depth", list(depth), dims)]
+    for one in (side for pair in sides for side in pair):
+        if not hasattr(one, "__index__"):
+            raise InvalidUse(f"depth {one!r}: needs a number of cells, or a pair of left and right")
+    return None, tuple(left for left, _ in sides), tuple(right for _, right in sides), kind, offsets, boxes
+
+
+def save_plan(plan: TransferPlan) -> str:
+    """The plan of one rank as text, JSON that ends with a newline.
+
+    Examples
+    --------
+    >>> rows, columns = layout("f64[4,4] @ 2x1 : block, whole"), layout("f64[4,4] @ 1x2 : whole, block")
+    >>> plan = plan_redistribution(rows, columns, 0)
+    >>> load_plan(save_plan(plan)) == plan
+    True
+    """
+    return _core.save_plan(of_type("plan", plan, TransferPlan))
+
+
+def load_plan(text: str) -> TransferPlan:
+    """Reads a plan and checks it: one that is accepted reads and writes only inside the local arrays of its rank.
+
+    ``Redistribution(a, b, plan=plan)``, ``RedistributionAdjoint(a, b, plan=plan)`` and ``HaloExchange(u, plan=plan)`` run
+    it, for arrays of the layouts that it was made for.
+
+    Raises
+    ------
+    BadText
+        With the path of what does not belong there.
+    BadFile
+        With the path, and the numbers that make no sense.
+    """
+    return _core.load_plan(text)
+
+
+class Relabelled(NamedTuple):
+    """What :func:`relabel` has found."""
+
+    target: Distribution
+    """The same parts on a permutation of the target's own ranks."""
+    cells_moved: int
+    """Cells that ranks receive from others when the source goes there."""
+    cells_moved_before: int
+    """The same for the target as it was given."""
+
+
+def relabel(source: Distribution, target: Distribution) -> Relabelled:
+    """Which rank should hold which part of ``target``, so that the fewest cells move.
+
+    Local, and the same on every rank that asks. Solved exactly, as an assignment of parts to ranks: memory grows with the
+    square of the parts.
+
+    Raises
+    ------
+    Mismatch
+        When the extents differ.
+    Unsupported
+        For more than 8192 parts.
+
+    Examples
+    --------
+    >>> rows = distribution((4, 4), grid(2, 2))
+    >>> columns = distribution((4, 4), grid(2, 2, order=(1, 0)))  # ranks are counted down the columns
+    >>> best = relabel(rows, columns)
+    >>> best.cells_moved, best.cells_moved_before, best.target.grid.rank_of((0, 1))
+    (0, 8, 1)
+    """
+    return Relabelled(
+        *_core.relabel(of_type("source", source, Distribution), of_type("target", target, Distribution))
+    )
 
 
 def _ranks_of(specs: Sequence[ArraySpec]) -> list[int]:
@@ -164,12 +281,21 @@ def _per_dimension(what: str, value: Any, dims: int) -> list[Any]:
     return [value] * dims
 
 
+def _sides(what: str, value: Any) -> tuple[Any, Any]:
+    """One for both sides, or a pair of left and right."""
+    if not isinstance(value, (list, tuple)):
+        return value, value
+    if len(value) != 2:
+        raise InvalidUse(f"{what} of {amount(len(value), 'side')}: needs one for both sides, or a pair of left and right")
+    return value[0], value[1]
+
+
 def distribution(
     extents: Union[int, Sequence[int]],
     grid: Union[int, Sequence[int], Grid],
     partition: Union[PartitionLike, Sequence[PartitionLike]] = "block",
     overlap: Union[int, Sequence[OverlapLike]] = 0,
-    edge: Union[str, Sequence[str]] = "truncate",
+    edge: Union[EdgeName, Sequence[EdgeLike]] = "truncate",
     *,
     order: Sequence[int] = (),
     strides: Sequence[int] = (),
@@ -194,7 +320,8 @@ def distribution(
         a pair of left and right, for each.
     edge
         What overlap holds beyond the array: ``"truncate"``, ``"toroidal"``, ``"zero"``, ``"replicate"``,
-        ``"replicate_local"`` or ``"open"``; one for all dimensions, or one for each.
+        ``"replicate_local"`` or ``"open"``; one for all dimensions, or a sequence with one, or a pair of left and right,
+        for each.
     interfaces
         Whether a dimension counts the points between cells: neighbours then share the point between them.
     order, strides, spacing, align, offset
@@ -213,6 +340,8 @@ def distribution(
     (7, 8)
     >>> d.owner((7, 0))
     1
+    >>> distribution(8, 2, overlap=[(2, 1)], edge=[("zero", "replicate")])
+    <distribution [8] @ 2 : block+overlap(2,1,zero,replicate)>
     """
     cells = extents_of("an extent", extents)
     parts = grid if isinstance(grid, Grid) else Grid(extents_of("a grid extent", grid))
@@ -224,9 +353,9 @@ def distribution(
     for d, (width, policy) in enumerate(
         zip(_per_dimension("overlap", overlap, dims), _per_dimension("edge", edge, dims))
     ):
-        left, right = width if isinstance(width, (list, tuple)) else (width, width)
+        left, right = _sides("overlap", width)
         if left or right:
-            cuts[d] = cuts[d].with_overlap(left, right, str(policy))
+            cuts[d] = cuts[d].with_overlap(left, right, _sides("edge", policy))
     return _core.make_distribution(
         cells, parts, cuts, tuple(order), tuple(strides), tuple(spacing), align, offset
     )
@@ -255,6 +384,9 @@ def indexed(
 
 def layout(text: str) -> ArraySpec:
     """Reads a layout text: an element type with a distribution.
+
+    The type may be what NumPy calls it: ``"f8"``, ``"<f8"``, ``"float64"``. Without a byte order, ``"i8"``, ``"u8"`` and
+    ``"f16"`` count bits; NumPy's are ``"<i8"`` or ``"int64"``.
 
     Examples
     --------

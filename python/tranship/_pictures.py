@@ -95,11 +95,6 @@ def grouped(count: int) -> str:
     return f"{count:,}"
 
 
-def load_plan(text: str) -> TransferPlan:
-    """A plan that was pickled."""
-    return _core.load_plan(text)
-
-
 class Plans(Sequence[TransferPlan]):
     """The plans of one exchange, one for each rank: who sends what to whom.
 

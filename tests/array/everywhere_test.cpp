@@ -291,7 +291,7 @@ TEST_P(Everywhere, ghosts_of_arrays_on_devices_are_coherent) {
           lease.data<double>()[local[0]] = step * value_of(cell);
         });
       }
-      const Lease lease = u.read({.cells = Cells::stored, .device = Device::fake(0)});
+      const Lease lease = u.read({.cells = tranship::Cells::stored, .device = Device::fake(0)});
       finish(lease.stream().event(), Deadline::after_seconds(10));
       for_each_stored(u.distribution(), world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
         const Index at = (cell.at[0] + 24) % 24;

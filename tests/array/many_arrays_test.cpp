@@ -390,7 +390,7 @@ TEST_P(ManyArrays, leases_know_what_boxes_and_interfaces_change) {
       });
     };
     const auto check = [&](const Array<double>& array, auto&& value) {
-      const Lease lease = array.read({.cells = Cells::stored});
+      const Lease lease = array.read({.cells = tranship::Cells::stored});
       const Index extent = array.distribution().extents()[0];
       for_each_stored(array.distribution(), world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
         const double seen = lease.data<const double>()[local[0]];

@@ -82,7 +82,7 @@ TEST(LayoutJson, ErrorsNameTheKey) {
        "partitions[0].kind is missing"},
       {R"({"type":"f65","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})", ErrorCode::bad_text,
        "type: unknown element type 'f65': one of bool8, i8 to i64, u8 to u64, f16, bf16, f32, f64, f128, c64, c128, "
-       "c256"},
+       "c256, or NumPy's f8, <f8, float64 and the like"},
       {R"({"type":8,"extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})", ErrorCode::bad_text,
        "type: expected a string, found 8"},
       {R"({"type":"f64","extents":8,"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})", ErrorCode::bad_text,

@@ -117,6 +117,42 @@ TEST(LayoutText, CanonicalTextReadsBack) {
 }
 
 // The check of the fuzzer notices writers that go wrong.
+TEST(LayoutText, TypesMayBeWhatNumPyCallsThem) {
+  const std::pair<const char*, ElementType> cases[] = {{"f8", ElementType::f64},
+                                                       {"<f8", ElementType::f64},
+                                                       {"=f8", ElementType::f64},
+                                                       {"float64", ElementType::f64},
+                                                       {"f2", ElementType::f16},
+                                                       {"<f16", ElementType::f128},
+                                                       {"float128", ElementType::f128},
+                                                       {"c16", ElementType::c128},
+                                                       {"complex64", ElementType::c64},
+                                                       {"i4", ElementType::i32},
+                                                       {"int32", ElementType::i32},
+                                                       {"<i8", ElementType::i64},
+                                                       {"int8", ElementType::i8},
+                                                       {"<u8", ElementType::u64},
+                                                       {"uint8", ElementType::u8},
+                                                       {"|b1", ElementType::bool8},
+                                                       {"bool", ElementType::bool8},
+                                                       {">i1", ElementType::i8},
+                                                       {"< u2", ElementType::u16},
+                                                       {"bfloat16", ElementType::bf16},
+                                                       // Names of this library come first.
+                                                       {"i8", ElementType::i8},
+                                                       {"u8", ElementType::u8},
+                                                       {"f16", ElementType::f16},
+                                                       {"f128", ElementType::f128},
+                                                       {"c64", ElementType::c64},
+                                                       {"c256", ElementType::c256}};
+  for (const auto& [name, type] : cases) {
+    const Result<ArraySpec> spec = try_parse_layout(std::string(name) + "[4] @ 2 : block");
+    ASSERT_TRUE(spec) << name << ": " << spec.error().what();
+    EXPECT_EQ(spec.value().type, type) << name;
+    EXPECT_EQ(to_text(spec.value()), std::string(name_of(type)) + "[4] @ 2 : block");
+  }
+}
+
 TEST(LayoutText, TheCheckNoticesAWrongWriter) {
   const std::string text = "f64[8,9] @ 2x3 order(1,0) : block, cyclic(2)";
   EXPECT_EQ(testing::check_layout(text, to_text).violation, "");
@@ -154,8 +190,10 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"[8]", ErrorCode::bad_text, "column 1: found '['; expected an element type such as f64"},
       {"f65[8] @ 1 : whole", ErrorCode::bad_text,
        "column 1: unknown element type 'f65': one of bool8, i8 to i64, u8 to u64, f16, bf16, f32, f64, f128, c64, "
-       "c128, "
-       "c256"},
+       "c128, c256, or NumPy's f8, <f8, float64 and the like"},
+      {" >f8[8] @ 1 : whole", ErrorCode::unsupported,
+       "column 2: element type '>f8' is in another byte order than this machine's; an array holds f64"},
+      {"<[8] @ 1 : whole", ErrorCode::bad_text, "column 2: found '['; expected an element type such as f64"},
       {"f64 8", ErrorCode::bad_text, "column 5: found '8'; expected '[' and the extents"},
       {"f64[]", ErrorCode::bad_text, "column 5: found ']'; expected a number of 0 or more"},
       {"f64[-1]", ErrorCode::bad_text, "column 5: found '-'; expected a number of 0 or more"},

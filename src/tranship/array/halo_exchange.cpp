@@ -4,8 +4,10 @@
 
 #include <tranship/array/adjoint.hpp>
 #include <tranship/array/array_plan.hpp>
+#include <tranship/array/planned_slots.hpp>
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/joined.hpp>
 #include <tranship/run/located.hpp>
 
@@ -14,10 +16,6 @@ namespace {
 
 /// By what ghosts are combined with their owners; empty: they become copies of these.
 using Direction = std::optional<Combine>;
-
-Direction direction_of(HaloDirection direction) {
-  return direction == HaloDirection::update ? Direction() : Combine::sum;
-}
 
 TransferPlan directed(TransferPlan plan, Direction direction) {
   return direction ? adjoint(plan, *direction) : std::move(plan);
@@ -120,23 +118,53 @@ ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, c
   return out;
 }
 
+/// How a plan combines what it receives; none where its rank receives nothing.
+Direction combination_of(const TransferPlan& plan) {
+  for (const TransferGroup& group : plan.receives)
+    if (const Direction combine = combine_of(group.map)) return combine;
+  for (const IndexedTransfer& list : plan.indexed_receives)
+    if (const Direction combine = combine_of(list.map)) return combine;
+  return std::nullopt;
+}
+
+ArrayPlan plan_of(TransferPlan plan, const std::vector<ArrayRef>& arrays) {
+  const Rank rank = common_world(arrays).rank();
+  const bool is_adjoint = plan.kind == PlanKind::halo_adjoint;
+  if (!is_adjoint && plan.kind != PlanKind::halo)
+    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} or {} (rank {})", name_of(plan.kind),
+                name_of(PlanKind::halo), name_of(PlanKind::halo_adjoint), rank);
+  // Elements that are moved as bytes have no combination, whichever it is.
+  const Direction direction =
+      is_adjoint ? Direction(combination_of(plan).value_or(Combine::maximum)) : Direction(std::nullopt);
+  ArrayPlan out{std::move(plan), {}};
+  out.slots.resize(out.plan.slots.size(), {change_of(direction), {}});
+  const std::vector<std::size_t> slots = slots_of(out.plan, arrays, 1);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    NamedArray field{arrays[i], fmt::format("array {}", i)};
+    if (direction) check_can_combine(field, *direction);
+    out.slots[slots[i]].arrays.push_back(std::move(field));
+  }
+  return out;
+}
+
 }  // namespace
 
-HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo, HaloDirection direction,
+HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo, HaloOperation operation,
                            ExchangeOptions options, CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, halo), direction_of(direction)); }), options,
+    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, halo), operation.combine()); }), options,
                     where) {}
 
-HaloExchange::HaloExchange(const std::vector<HaloField>& fields, HaloDirection direction, ExchangeOptions options,
+HaloExchange::HaloExchange(const std::vector<HaloField>& fields, HaloOperation operation, ExchangeOptions options,
                            CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(fields, direction_of(direction)); }), options, where) {}
+    : ArrayExchange(located(where, [&] { return plan_of(fields, operation.combine()); }), options, where) {}
 
-HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, By by, ExchangeOptions options, CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, {}), by.combine); }), options, where) {}
+HaloExchange::HaloExchange(Planned planned, const std::vector<ArrayRef>& arrays, ExchangeOptions options,
+                           CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(std::move(planned.plan), arrays); }), options, where) {}
 
 HaloExchange::HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
-                           HaloDirection direction, ExchangeOptions options, CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(tiling, fields, halo, direction_of(direction)); }), options,
+                           HaloOperation operation, ExchangeOptions options, CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(tiling, fields, halo, operation.combine()); }), options,
                     where) {}
 
 }  // namespace tranship

@@ -3,10 +3,14 @@
 
 #include <concepts>
 #include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tranship/array/array_exchange.hpp>
 #include <tranship/array/local_array.hpp>
+#include <tranship/base/combine.hpp>
 #include <tranship/plan/halo.hpp>
 
 namespace tranship {
@@ -14,6 +18,20 @@ namespace tranship {
 enum class HaloDirection : std::uint8_t {
   update,   ///< ghosts become copies of their owners' cells
   adjoint,  ///< ghosts are added to their owners' cells, and become zero
+};
+
+/// A HaloDirection, or a Combine: an adjoint that combines ghosts with their owners' cells in another way than by sums.
+class HaloOperation {
+ public:
+  constexpr HaloOperation(HaloDirection direction = HaloDirection::update) noexcept
+      : combine_(direction == HaloDirection::adjoint ? std::optional(Combine::sum) : std::nullopt) {}
+  constexpr HaloOperation(Combine combine) noexcept : combine_(combine) {}
+
+  /// Empty for an update.
+  constexpr std::optional<Combine> combine() const noexcept { return combine_; }
+
+ private:
+  std::optional<Combine> combine_;
 };
 
 /// An array with a halo of its own: how deep it goes, by which stencil.
@@ -37,53 +55,63 @@ struct TiledArray {
 /// for all arrays together. start() never waits for peers, finish() does, until the world's timeout; every rank calls
 /// them equally often (declared in run/exchange.hpp). Between the two, ghosts must not be touched and owned cells
 /// that ghosts copy must not be written. When finish() has returned on a rank, its ghosts are filled and its own cells
-/// have been read by all neighbours. With Sources::snapshot, ghosts get what their owners held at start(), whatever is
-/// written to any cell before finish(); what is sent is then copied twice.
+/// have been read by all neighbours.
+///
+/// An adjoint combines the ghosts that an update by the same options would fill with the cells of their owners, in the
+/// order of the ranks, so that sums are the same in every run; these ghosts become the element that changes nothing
+/// (of sums zero, of minima the largest one). Other ghosts are left alone.
+///
+/// With Sources::snapshot, ghosts get what their owners held at start(), whatever is written to any cell before
+/// finish(); what is sent is then copied twice.
 ///
 /// Keeps the memory of arrays that tranship has allocated; foreign memory, and the World, must outlive it.
 class HaloExchange : public ArrayExchange {
  public:
   /// The arrays may differ in type and layout; those of one layout are set up in about the time of one. Nothing moves
   /// for an array that stores no overlap. A rank finds by itself, before it sends anything, and throws: `invalid_use`
-  /// for a const array, for arrays of two worlds, for a depth or an offset that reaches beyond the overlap, and for the
-  /// adjoint of bools and of structs; `unsupported` for a replicated array, for a snapshot of the adjoint, and for
-  /// plans of more than 2^22 runs, some 300 MB. The ranks find together, and all throw: `mismatch` when their calls
-  /// differ; `invalid_use` for arrays that share memory; `no_memory`. `timeout` and `peer_lost` where a rank does not
-  /// come. The arrays are as they were then, except with Schedule::measured.
-  explicit HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo = {},
-                        HaloDirection direction = HaloDirection::update, ExchangeOptions options = {},
-                        CallSite where = CallSite::here());
+  /// for a const array, for arrays of two worlds, for a depth or an offset that reaches beyond the overlap, and for
+  /// adjoints of structs and sums of bools; `unsupported` for a replicated array, for a snapshot of an adjoint, for
+  /// products and orders of complex numbers, and for plans of more than 2^22 runs, some 300 MB. The ranks find
+  /// together, and all throw: `mismatch` when their calls differ; `invalid_use` for arrays that share memory;
+  /// `no_memory`. `timeout` and `peer_lost` where a rank does not come. The arrays are as they were then, except with
+  /// Schedule::measured.
+  explicit HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo = {}, HaloOperation operation = {},
+                        ExchangeOptions options = {}, CallSite where = CallSite::here());
   /// The same with options of each array.
-  explicit HaloExchange(const std::vector<HaloField>& fields, HaloDirection direction = HaloDirection::update,
+  explicit HaloExchange(const std::vector<HaloField>& fields, HaloOperation operation = {},
                         ExchangeOptions options = {}, CallSite where = CallSite::here());
   /// The same for a vector, span or other range of Array<T>.
   template <std::ranges::input_range R>
   requires(std::convertible_to<std::ranges::range_reference_t<R>, const ArrayRef&> &&
            !std::same_as<std::remove_cvref_t<R>,
                          std::vector<ArrayRef>>) explicit HaloExchange(const R& arrays, const HaloOptions& halo = {},
-                                                                       HaloDirection direction = HaloDirection::update,
+                                                                       HaloOperation operation = {},
                                                                        ExchangeOptions options = {},
                                                                        CallSite where = CallSite::here())
-      : HaloExchange(std::vector<ArrayRef>(std::begin(arrays), std::end(arrays)), halo, direction, options, where) {}
-  /// An adjoint by any combination: ghosts are combined with their owners' cells in the order of the ranks, and become
-  /// the element that changes nothing. Throws as the first constructor, and `unsupported` for a combination that the
-  /// elements do not have.
+      : HaloExchange(std::vector<ArrayRef>(std::begin(arrays), std::end(arrays)), halo, operation, options, where) {}
+  /// With this rank's plan of a halo or of its adjoint, made or loaded before. Its slots stand for the arrays in their
+  /// order; a plan with fewer slots than there are arrays has one for each layout. Throws `mismatch` for a plan of
+  /// other layouts.
+  template <std::same_as<TransferPlan> Plan>
+  HaloExchange(const std::vector<ArrayRef>& arrays, Plan plan, ExchangeOptions options = {},
+               CallSite where = CallSite::here())
+      : HaloExchange(Planned{std::move(plan)}, arrays, options, where) {}
+  /// The adjoint of all ghosts by any combination.
   static HaloExchange combining(const std::vector<ArrayRef>& arrays, Combine combine, ExchangeOptions options = {},
                                 CallSite where = CallSite::here()) {
-    return {arrays, By(combine), options, where};
+    return HaloExchange(arrays, HaloOptions{}, combine, options, where);
   }
-  /// On a tiling. Throws also `invalid_use` for tile dimensions whose edge policy is not `open`, and `mismatch` for
-  /// arrays that do not have the extents of their tiles.
+  /// On a tiling. Throws also `invalid_use` for tile dimensions whose edge policy is not `open`, `mismatch` for arrays
+  /// that do not have the extents of their tiles, and `unsupported` for products, minima and maxima of vectors that
+  /// change their sign on the way.
   HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo = {},
-               HaloDirection direction = HaloDirection::update, ExchangeOptions options = {},
-               CallSite where = CallSite::here());
+               HaloOperation operation = {}, ExchangeOptions options = {}, CallSite where = CallSite::here());
 
  private:
-  struct By {
-    explicit By(Combine how) : combine(how) {}
-    Combine combine;
+  struct Planned {
+    TransferPlan plan;
   };
-  HaloExchange(const std::vector<ArrayRef>& arrays, By by, ExchangeOptions options, CallSite where);
+  HaloExchange(Planned planned, const std::vector<ArrayRef>& arrays, ExchangeOptions options, CallSite where);
 };
 
 }  // namespace tranship

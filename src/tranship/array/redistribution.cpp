@@ -4,6 +4,7 @@
 
 #include <tranship/array/adjoint.hpp>
 #include <tranship/array/array_plan.hpp>
+#include <tranship/array/planned_slots.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/enum_names.hpp>
@@ -98,32 +99,42 @@ ArrayPlan plan_of(const std::vector<ArrayPair>& pairs, const RedistributionOptio
   return out;
 }
 
-/// A plan that was not made of these arrays just now may be one of other arrays whose local extents are the same.
-ArrayPlan checked(TransferPlan plan, const ArrayPair& pair) {
-  const ArrayRef arrays[] = {pair.source, pair.target};
+/// A plan that was made before, of the arrays that its slots stand for.
+ArrayPlan planned(TransferPlan plan, const std::vector<ArrayPair>& pairs, PlanKind kind) {
+  std::vector<ArrayRef> arrays;
+  for (const ArrayPair& pair : pairs) arrays.insert(arrays.end(), {pair.source, pair.target});
   const Rank rank = common_world(arrays).rank();
-  if (plan.kind != PlanKind::redistribution)
-    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} (rank {})", name_of(plan.kind),
-                name_of(PlanKind::redistribution), rank);
-  for (std::size_t i = 0; i < 2 && i < plan.slots.size(); ++i)
-    if (plan.slots[i].fingerprint != fingerprint_of(*arrays[i].spec))
-      throw_error(ErrorCode::mismatch,
-                  "the plan is one of a {} of another layout, with local extents [{}]; the array is {}, with local "
-                  "extents [{}] (rank {})",
-                  i == 0 ? "source" : "target", to_string(plan.slots[i].local_extents), describe(arrays[i]),
-                  to_string(arrays[i].view.extents), rank);
+  if (plan.kind != kind)
+    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} (rank {})", name_of(plan.kind), name_of(kind), rank);
+  const std::vector<std::size_t> slots = slots_of(plan, arrays, 2);
   ArrayPlan out{std::move(plan), {}};
-  out.slots.push_back({{ChangeKind::read}, {{pair.source, "source"}}});
-  out.slots.push_back({change_of(pair, {}), {{pair.target, "target"}}});
+  out.slots.resize(out.plan.slots.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    check_elements(pairs[i]);
+    const std::string number = pairs.size() == 1 ? "" : fmt::format(" {}", i);
+    // It may move a part of the array: then the other ghosts are what they were.
+    const Box all = Box::of_extents(pairs[i].target.spec->distribution.extents());
+    ArraySlot &source = out.slots[slots[2 * i]], &target = out.slots[slots[2 * i + 1]];
+    source.change = {ChangeKind::read};
+    target.change = {ChangeKind::overwritten, all};
+    source.arrays.push_back({pairs[i].source, "source" + number});
+    target.arrays.push_back({pairs[i].target, "target" + number});
+  }
   return out;
 }
 
+/// Of a plan whose first slot is added to.
+ArrayPlan as_adjoint(ArrayPlan plan) {
+  for (const ArraySlot& slot : plan.slots)
+    for (const NamedArray& array : slot.arrays) check_can_combine(array, Combine::sum);
+  plan.slots[0].change = {ChangeKind::changed};
+  plan.slots[1].change = {ChangeKind::read};
+  return plan;
+}
+
 ArrayPlan adjoint_of(const ArrayPair& pair, const RedistributionOptions& options) {
-  ArrayPlan out = plan_of({pair}, options);
-  for (const ArraySlot& slot : out.slots) check_can_combine(slot.arrays[0], Combine::sum);
+  ArrayPlan out = as_adjoint(plan_of({pair}, options));
   out.plan = adjoint(out.plan);
-  out.slots[0].change = {ChangeKind::changed};
-  out.slots[1].change = {ChangeKind::read};
   return out;
 }
 
@@ -139,10 +150,11 @@ Redistribution::Redistribution(const std::vector<ArrayPair>& pairs, const Redist
 
 Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan,
                                ExchangeOptions options, CallSite where)
-    : ArrayExchange(located(where,
-                            [&] {
-                              return checked(std::move(plan), {source, target});
-                            }),
+    : Redistribution(Planned{std::move(plan)}, {{source, target}}, options, where) {}
+
+Redistribution::Redistribution(Planned given, const std::vector<ArrayPair>& pairs, ExchangeOptions options,
+                               CallSite where)
+    : ArrayExchange(located(where, [&] { return planned(std::move(given.plan), pairs, PlanKind::redistribution); }),
                     options, where) {}
 
 RedistributionAdjoint::RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target,
@@ -152,5 +164,12 @@ RedistributionAdjoint::RedistributionAdjoint(const ArrayRef& source, const Array
                               return adjoint_of({source, target}, plan);
                             }),
                     options, where) {}
+
+RedistributionAdjoint::RedistributionAdjoint(Planned given, const ArrayPair& pair, ExchangeOptions options,
+                                             CallSite where)
+    : ArrayExchange(
+          located(where,
+                  [&] { return as_adjoint(planned(std::move(given.plan), {pair}, PlanKind::redistribution_adjoint)); }),
+          options, where) {}
 
 }  // namespace tranship

@@ -1,6 +1,8 @@
 // Detail: Redistribution: describe two arrays, plan once, run as often as you like.
 #pragma once
 
+#include <concepts>
+#include <utility>
 #include <vector>
 
 #include <tranship/array/array_exchange.hpp>
@@ -51,6 +53,17 @@ class Redistribution : public ArrayExchange {
   /// With this rank's plan, made or loaded before, for arrays of these layouts. Throws `mismatch` for a plan of others.
   Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan, ExchangeOptions options = {},
                  CallSite where = CallSite::here());
+  /// The same for several pairs: a plan has two slots for each of them in order, or for each pair of layouts.
+  template <std::same_as<TransferPlan> Plan>
+  Redistribution(const std::vector<ArrayPair>& pairs, Plan plan, ExchangeOptions options = {},
+                 CallSite where = CallSite::here())
+      : Redistribution(Planned{std::move(plan)}, pairs, options, where) {}
+
+ private:
+  struct Planned {
+    TransferPlan plan;
+  };
+  Redistribution(Planned given, const std::vector<ArrayPair>& pairs, ExchangeOptions options, CallSite where);
 };
 
 /// The adjoint (transpose) of a redistribution: adds every stored cell of `target` to the cell of `source` that it was
@@ -66,6 +79,17 @@ class RedistributionAdjoint : public ArrayExchange {
   RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
                         CallSite where = CallSite::here())
       : RedistributionAdjoint(source, target, RedistributionOptions{}, options, where) {}
+  /// With this rank's plan of an adjoint, made or loaded before. Throws `mismatch` for a plan of other layouts.
+  template <std::same_as<TransferPlan> Plan>
+  RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, Plan plan, ExchangeOptions options = {},
+                        CallSite where = CallSite::here())
+      : RedistributionAdjoint(Planned{std::move(plan)}, {source, target}, options, where) {}
+
+ private:
+  struct Planned {
+    TransferPlan plan;
+  };
+  RedistributionAdjoint(Planned given, const ArrayPair& pair, ExchangeOptions options, CallSite where);
 };
 
 }  // namespace tranship

@@ -26,7 +26,9 @@ bool is_complex(ElementType type) noexcept;
 /// The type of the real or imaginary part; the type itself when it is not complex.
 ElementType part_of(ElementType type) noexcept;
 
-/// The type that a layout text calls `name`; fails with `bad_text`.
+/// The type that a layout text calls `name`: "f64", or as NumPy does "f8", "<f8" or "float64". Names of this library
+/// come first: without a byte order, "i8", "u8" and "f16" count bits. Fails with `bad_text`, and with `unsupported` for
+/// another byte order than this machine's.
 Result<ElementType> element_type_named(std::string_view name);
 /// The type of a NumPy kind and size ("f8"); fails with `bad_file`.
 Result<ElementType> element_type_of_numpy(std::string_view kind);

@@ -341,7 +341,7 @@ ArraySpec array_spec_of(const Json& value, std::string_view where) {
   JsonObject object(value, std::string(where));
   const std::string path = object.path("type");
   const Result<ElementType> type = element_type_named(word_of(object.at("type"), path));
-  if (!type) throw_error(ErrorCode::bad_text, "{}: {}", path, type.error().message());
+  if (!type) throw_error(type.error().code(), "{}: {}", path, type.error().message());
   ArraySpec out{type.value(), distribution_in(object, std::string(where))};
   object.finish();
   if (out.distribution.memory().parts == ComplexParts::split && !is_complex(out.type))

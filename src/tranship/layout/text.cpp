@@ -194,10 +194,13 @@ class Parser {
 
   ElementType element_type() {
     const std::size_t at = here();
-    const std::string_view name = next_word();
-    if (name.empty()) expected("an element type such as f64");
-    if (name.size() > quoted_chars_max) expected("an element type such as f64");
-    at_ += name.size();
+    // NumPy's kinds may begin with a byte order.
+    std::string name;
+    if (at < text_.size() && std::string_view("<>=|").find(text_[at]) != std::string_view::npos) name = text_[at_++];
+    const std::string_view word = next_word();
+    if (word.empty() || word.size() > quoted_chars_max) expected("an element type such as f64");
+    name += word;
+    at_ += word.size();
     return located(at, [&] { return element_type_named(name).value(); });
   }
 

@@ -273,7 +273,7 @@ Slot slot_of(const Json& value, const std::string& where) {
   Slot out;
   const std::string path = object.path("type");
   const Result<ElementType> type = element_type_named(word_of(object.at("type"), path));
-  if (!type) throw_error(ErrorCode::bad_text, "{}: {}", path, type.error().message());
+  if (!type) throw_error(type.error().code(), "{}: {}", path, type.error().message());
   out.type = type.value();
   out.local_extents = indices_of(object.at("local_extents"), object.path("local_extents"));
   const std::string& digits = word_of(object.at("fingerprint"), object.path("fingerprint"));

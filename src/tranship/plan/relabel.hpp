@@ -1,4 +1,4 @@
-// Private: Relabelling: which rank should hold which part of a target, so that the fewest cells move.
+// Relabelling: which rank should hold which part of a target, so that the fewest cells move.
 //
 // Moving a distribution to other ranks changes nothing but names, so where the caller is free to choose them, the parts
 // go to the ranks that already hold most of their cells. Solved exactly: it is an assignment problem.
