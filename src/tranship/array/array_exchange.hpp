@@ -16,7 +16,7 @@ struct ArrayPlan;
 /// is collective, because the owners get these values first. start_may_wait() is false where no array has had a lease
 /// until now; then start() allocates nothing. Until finish() returns, or test() returns true, the sources must not be
 /// written and the targets not be touched, unless the exchange was made with Sources::snapshot. Leases of cells that it
-/// moves are refused in any case.
+/// moves are refused in any case, the first one of an array, too; several may read what it only reads.
 ///
 /// start() throws also `invalid_use` when an open lease covers a cell that it moves, `device_lost`, and where it waits
 /// `peer_lost` and `timeout`. When an exchange is destroyed in flight, cells on devices that were to be written are

@@ -2,9 +2,12 @@
 // exactly the cells that it touches, so that no other lease is.
 #pragma once
 
+#include <deque>
+#include <list>
 #include <string>
 #include <vector>
 
+#include <tranship/array/ghosts/in_flight.hpp>
 #include <tranship/array/ghosts/touched_cells.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/run/exchange.hpp>
@@ -24,7 +27,8 @@ struct LeasedArray {
 std::vector<std::vector<ExchangeArray>> exchanged(const std::vector<std::vector<LeasedArray>>& slots);
 
 /// Opens leases before an exchange starts, and closes them when it is complete. Arrays without a lease until now live
-/// on the host alone and cost nothing more.
+/// on the host alone and cost nothing more; the first lease of such an array, while the exchange is in flight, finds
+/// the leases of the exchange open.
 class ExchangeLeases : public ExchangeObserver {
  public:
   /// `slots` are the arrays of each slot of the plan, and must outlive this, as the plan must.
@@ -41,17 +45,37 @@ class ExchangeLeases : public ExchangeObserver {
   void withdrawn() noexcept override;
 
  private:
-  struct Member {
-    Coherence* array;
-    std::size_t slot;
+  /// An array, and the leases that are open on it.
+  class Member final : public InFlight {
+   public:
+    Member(ExchangeLeases& of, Coherence& of_array, std::size_t of_slot)
+        : array(of_array), slot(of_slot), exchange_(of) {}
+
+    const TouchedCells& cells() override;
+    std::vector<Lease> leases_in(Buffer& buffer) override;
+    void keep(std::vector<Lease> opened) noexcept override { leases = std::move(opened); }
+
+    void begin() noexcept;
+    void end() noexcept;
+
+    Coherence& array;
+    const std::size_t slot;
+    std::vector<Lease> leases;
+
+   private:
+    ExchangeLeases& exchange_;
+    std::list<InFlight*> place_{this};  // where it waits to be in the list of the array
   };
+
+  void open_all();
+  void open(std::vector<Lease>& out, Buffer& buffer, const Region& region, Intent intent, const void* host) const;
+  void end_all() noexcept;
   /// No lease may read cells that may be half there.
   void invalidate(Coherence& array, const Region& region) const noexcept;
 
   const TransferPlan& plan_;
-  std::vector<Member> arrays_;
+  std::deque<Member> members_;         // which stay where they are
   std::vector<TouchedCells> touched_;  // of each slot, once any array has a buffer
-  std::vector<Lease> leases_;
   CallSite since_{"", 0};
 };
 

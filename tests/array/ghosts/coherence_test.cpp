@@ -302,6 +302,85 @@ TEST_P(CoherenceOn, ghosts_of_several_arrays_go_together_and_are_guarded_in_flig
   });
 }
 
+// An exchange in flight guards its cells, whether or not the array had a lease before it started.
+TEST_P(CoherenceOn, the_first_lease_finds_the_exchange_in_flight) {
+  launch(2, [&](World& world) {
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    struct First {
+      const char* name;
+      std::function<Lease(const Layout&)> open;
+      bool is_refused;
+      int stale = 0;  // ghosts of the 4, after the exchange
+    };
+    const std::vector<First> all = {
+        {"the buffer", [](const Layout& u) { return u.buffer().read(); }, true},
+        {"the buffer, on a device", [](const Layout& u) { return u.buffer().read({.device = gpu}); }, true},
+        {"the buffer, to write", [](const Layout& u) { return Buffer(u.buffer()).write(); }, true},
+        {"ghosts", [](const Layout& u) { return u.read({.cells = Cells::stored}); }, true},
+        {"ghosts, on a device", [](const Layout& u) { return u.read({.cells = Cells::ghosts, .device = gpu}); }, true},
+        {"owned cells, to write", [](const Layout& u) { return u.write(); }, true},
+        {"owned cells", [](const Layout& u) { return u.read(); }, false},
+        {"owned cells, on a device", [](const Layout& u) { return u.read({.device = gpu}); }, false},
+    };
+    for (const First& first : all)
+      for (const bool had_one : {false, true}) {
+        const Layout u = array(world, ring);
+        u.fill_owned(number);
+        if (had_one) (void)u.buffer().read({.region = u.local_region({.cells = Cells::owned})});
+        HaloExchange halo({u});
+        halo.start();
+        const std::string fault = error_of([&] { (void)first.open(u); });
+        EXPECT_EQ(fault.find("conflicts with the open") != std::string::npos, first.is_refused)
+            << first.name << (had_one ? ", after another lease: " : ": ") << fault;
+        EXPECT_EQ(fault.empty(), !first.is_refused) << first.name << ": " << fault;
+        halo.finish();
+        EXPECT_EQ(u.count_wrong(number), 0) << first.name;
+        EXPECT_EQ(error_of([&] { (void)u.buffer().read(); }), "") << first.name;
+        // What the exchange has filled is not taken for fresh after the next write.
+        write(u, gpu, [](const Indices& cell) { return -double(cell[0]); });
+        EXPECT_NE(error_of([&] { (void)u.buffer().read(); }), "") << first.name;
+      }
+  });
+}
+
+TEST_P(CoherenceOn, the_first_lease_finds_sums_and_sources_in_flight) {
+  launch(2, [&](World& world) {
+    const auto one = [](const Indices&) { return 1.0; };
+    const Layout u = array(world, ring, "u"), a = array(world, ring, "a"),
+                 b = array(world, {{12}, grid(2), {block()}}, "b");
+    for (const Layout& array : {u, a}) array.fill_owned(one);
+    HaloExchange fill({u}), back({u}, {}, HaloDirection::adjoint);
+    fill();
+    back.start();
+    EXPECT_NE(error_of([&] { (void)u.read(); }).find("conflicts with the open"), std::string::npos);
+    back.finish();
+    const std::vector<double> sums = values(u, {.cells = Cells::owned});
+    EXPECT_EQ(std::vector(sums.begin() + 2, sums.begin() + 8), (std::vector<double>{2, 2, 1, 1, 2, 2}));
+    Redistribution copy(a, b);
+    copy.start();
+    EXPECT_EQ(error_of([&] { (void)a.read(); }), "") << "a source is only read";
+    EXPECT_NE(error_of([&] { (void)a.write(); }).find("conflicts with the open read"), std::string::npos);
+    EXPECT_NE(error_of([&] { (void)b.read(); }).find("conflicts with the open write"), std::string::npos);
+    copy.finish();
+    EXPECT_EQ(values(b, {.device = gpu}), std::vector<double>(6, 1));
+  });
+}
+
+TEST_P(CoherenceOn, what_is_withdrawn_after_the_first_lease_has_no_value) {
+  const Distribution alone({6}, grid(1), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+  launch(1, [&](World& world) {
+    const Layout u = array(world, alone);
+    u.fill_owned([](const Indices& cell) { return double(cell[0]); });
+    {
+      HaloExchange halo({u});
+      halo.start();
+      EXPECT_EQ(error_of([&] { (void)u.buffer().read({.region = u.local_region({.cells = Cells::owned})}); }), "");
+    }
+    EXPECT_NE(error_of([&] { (void)u.buffer().read(); }), "");
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}), (std::vector<double>{5, 0, 1, 2, 3, 4, 5, 0}));
+  });
+}
+
 TEST_P(CoherenceOn, what_is_withdrawn_in_flight_is_stale) {
   const Distribution alone({6}, grid(1), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
   launch(1, [&](World& world) {

@@ -1,6 +1,7 @@
 #include "tranship/array/ghosts/coherence.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -63,14 +64,29 @@ Coherence::Coherence(World& world, std::shared_ptr<const ArraySpec> spec, const 
 Buffer& Coherence::buffer() {
   if (buffer_) return *buffer_;
   auto buffer = std::make_unique<Buffer>(Buffer::import(view_, options_, owner_));
-  if (cells_.depth_max() > 0) buffer->invalidate(cells_.parts(cells_.whole(), cells_.depth_max()).ghosts);
+  Region stale;
+  if (cells_.depth_max() > 0) stale = cells_.parts(cells_.whole(), cells_.depth_max()).ghosts;
+  for (InFlight* const one : in_flight_) {
+    const TouchedCells& cells = one->cells();
+    stale = stale - (cells.read | cells.combined | cells.written);
+  }
+  if (!stale.empty()) buffer->invalidate(stale);
+  std::vector<std::vector<Lease>> leases;
+  for (InFlight* const one : in_flight_) leases.push_back(one->leases_in(*buffer));
   buffer_ = std::move(buffer);
+  std::size_t next = 0;
+  for (InFlight* const one : in_flight_) one->keep(std::move(leases[next++]));
   return *buffer_;
 }
 
 void Coherence::track() {
+  if (is_tracked_) return;
+  const bool may_have_ghosts = has_buffer() || !in_flight_.empty();
   buffer();
   is_tracked_ = true;
+  // The exchanges that have filled ghosts in the buffer, or do so now, need not be the same on all ranks: none of these
+  // ghosts counts as fresh.
+  if (may_have_ghosts) update(cells_.whole(), [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
 }
 
 // What is known of ghosts.

@@ -9,12 +9,14 @@
 // A read of ghosts to depth 1 then moves nothing between ranks; one to depth 2 moves all ghosts of these cells.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <tranship/array/cells.hpp>
 #include <tranship/array/ghosts/ghost_exchange.hpp>
+#include <tranship/array/ghosts/in_flight.hpp>
 #include <tranship/array/ghosts/local_cells.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/memory/state/region_map.hpp>
@@ -62,7 +64,8 @@ class Coherence {
   /// See ExchangeArray.
   const std::string& record() const noexcept { return record_; }
   void set_record(std::string record) { record_ = std::move(record); }
-  /// This rank's. Throws `unsupported` for split complex numbers.
+  /// This rank's. When it is made, exchanges in flight open their leases in it. Throws `unsupported` for split complex
+  /// numbers.
   Buffer& buffer();
   /// Whether this rank has asked for it. Until then what is on the host is all there is.
   bool has_buffer() const noexcept { return buffer_ != nullptr; }
@@ -116,6 +119,8 @@ class Coherence {
   void before_exchange(const ArrayChange& change, CallSite where);
   /// It has started.
   void note_exchange(const ArrayChange& change);
+  /// The exchanges that have started with this array and are not over.
+  std::list<InFlight*>& in_flight() noexcept { return in_flight_; }
 
  private:
   Region owned();
@@ -135,6 +140,7 @@ class Coherence {
   LocalCells cells_;
   RegionMap<GhostState> ghosts_;
   bool is_tracked_ = false;
+  std::list<InFlight*> in_flight_;
   std::unique_ptr<Buffer> buffer_;
   GhostExchange ghost_exchange_;
 };

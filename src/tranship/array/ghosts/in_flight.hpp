@@ -1,0 +1,30 @@
+// Private: InFlight, an array as an exchange that is in flight holds it. An array that gets its buffer meanwhile, with
+// its first lease, lets the exchange open the leases that it would have opened at its start.
+#pragma once
+
+#include <vector>
+
+#include <tranship/array/ghosts/touched_cells.hpp>
+#include <tranship/memory/buffer.hpp>
+
+namespace tranship {
+
+class InFlight {
+ public:
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+  /// The local cells that the exchange reads, combines or writes.
+  virtual const TouchedCells& cells() = 0;
+  /// Leases on these cells in the host's memory of a buffer in which they are valid. Throws `invalid_use` where
+  /// exchanges conflict with each other.
+  virtual std::vector<Lease> leases_in(Buffer& buffer) = 0;
+  /// Takes these leases, to close them with the others of the exchange.
+  virtual void keep(std::vector<Lease> leases) noexcept = 0;
+
+ protected:
+  InFlight() = default;
+  ~InFlight() = default;
+};
+
+}  // namespace tranship
