@@ -237,6 +237,10 @@ void World::global_exit(int status) {
   end_process(board);
 }
 
+bool World::has_passed(Deadline deadline) {
+  return fabric_->clock().passed(deadline);
+}
+
 void World::idle(int round) {
   fabric_->clock().idle(round);
 }

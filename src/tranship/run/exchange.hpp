@@ -85,7 +85,8 @@ class ExchangeCalls {
  public:
   /// Not collective and never waits. Withdraws an exchange that is in flight: no peer touches its memory when the
   /// destructor returns. Messages that are complete stay complete for the peers; the others, and runs that start later,
-  /// fail for them with `peer_lost`.
+  /// fail for them with `peer_lost`: at once, or where an exception destroys the exchange within a second, in which
+  /// they learn the reason if the rank fails with it.
   ~ExchangeCalls();
   ExchangeCalls(ExchangeCalls&&) noexcept;
   ExchangeCalls& operator=(ExchangeCalls&&) = delete;

@@ -185,13 +185,13 @@ bool ExchangeProgress::advance(Half& half, RunningMessage& running, MessageStatu
 
 // Peers that leave.
 
-/// One that fails leaves while it unwinds, and its reason is known a moment later: a rank that waits is told that, if
-/// it comes before the deadline.
+/// One that fails leaves while it unwinds, and its reason is known a moment later: a rank that waits is told that. It
+/// does not wait for long, for the other one may catch the exception and go on.
 void ExchangeProgress::lose(Half& half, const Message& m, MessageStatus status) {
   if (half.lost) return;
   half.lost = &m;
   half.peer_fails = status == MessageStatus::peer_left_failing;
-  half.reason_due = half.peer_fails ? terms_.world.deadline() : Deadline::after_ns(0);
+  half.reason_due = terms_.world.reason_due();
 }
 /// A message to itself never comes when this rank has left one side.
 void ExchangeProgress::lose_own(Half& half) {
@@ -202,11 +202,17 @@ void ExchangeProgress::check_lost(Side side) {
   if (has_sends(side)) check_lost(sends_);
   if (has_receives(side)) check_lost(receives_);
 }
+void ExchangeProgress::check_lost_for_good(Side side) {
+  if (has_sends(side) && sends_.lost) fail_for_lost(sends_);
+  if (has_receives(side) && receives_.lost) fail_for_lost(receives_);
+}
 void ExchangeProgress::check_lost(Half& half) const {
-  const Message* lost = half.lost;
-  if (!lost) return;
+  if (!half.lost) return;
   terms_.world.check_failed();
-  if (!half.reason_due.passed()) return;
+  if (!half.peer_fails || terms_.world.has_passed(half.reason_due)) fail_for_lost(half);
+}
+void ExchangeProgress::fail_for_lost(Half& half) const {
+  const Message* lost = half.lost;
   Error error = make_error(ErrorCode::peer_lost,
                            "rank {} has left the exchange before its message {} -> {} of epoch {} was done (rank {})",
                            lost->peer, lost->source, lost->target, half.epoch, rank());

@@ -57,9 +57,11 @@ class ExchangeProgress {
   /// After this no peer touches this rank's memory for the side, and none waits for it for ever.
   void leave(Side side, Leaving why) noexcept;
 
-  /// Throws `peer_lost` when a peer has left before its message was complete: of a peer that fails, once its reason is
-  /// known or overdue.
+  /// Throws `peer_lost` when a peer has left before its message was complete: of a peer that an exception has made
+  /// leave, once its reason is known or overdue.
   void check_lost(Side side);
+  /// The same, and does not wait for a reason any more.
+  void check_lost_for_good(Side side);
   bool peer_has_ended(Side side) const;
   /// Names one rank that is missing.
   void name_missing(Side side, WaitNote& note) const;
@@ -82,7 +84,7 @@ class ExchangeProgress {
     bool in_flight = false;
     bool is_complete = true;                  // all its messages to or from others
     const Message* lost = nullptr;            // the first message whose peer has left
-    bool peer_fails = false;                  // and will say why
+    bool peer_fails = false;                  // and may say why
     Deadline reason_due = Deadline::never();  // until when it should have
     bool peer_has_ended = false;              // a call has thrown for that
     bool has_left = false;                    // for good
@@ -103,6 +105,7 @@ class ExchangeProgress {
   void lose(Half& half, const Message& m, MessageStatus status);
   void lose_own(Half& half);
   void check_lost(Half& half) const;
+  [[noreturn]] void fail_for_lost(Half& half) const;
   bool was_started(const Message& m) const;
   void leave(Half& half, const std::vector<Message>& messages, Leaving why) noexcept;
   bool has_left_own() const { return sends_.has_left || receives_.has_left; }

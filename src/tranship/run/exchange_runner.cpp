@@ -66,9 +66,18 @@ void ExchangeRunner::start(Side side, CallSite where) {
 }
 
 template <class Call>
-bool ExchangeRunner::observed(CallSite where, Call&& call) {
+bool ExchangeRunner::observed(Side side, CallSite where, Call&& call) {
+  const auto until_lost = [&] {
+    try {
+      return call();
+    } catch (const Error& error) {
+      // Who runs out of time for a peer that has left is told so.
+      if (error.code() == ErrorCode::timeout) progress_.check_lost_for_good(side);
+      throw;
+    }
+  };
   try {
-    if (!call()) return false;
+    if (!until_lost()) return false;
     tell([&](ExchangeObserver& observer) { observer.completed(where); });
     stop_recording();
     return true;
@@ -90,7 +99,7 @@ void ExchangeRunner::stop_recording() noexcept {
 
 bool ExchangeRunner::test(Side side, CallSite where) {
   if (!progress_.in_flight(side)) return true;
-  return observed(where, [&] {
+  return observed(side, where, [&] {
     if (!progress_.advance_in_test(side)) {
       progress_.check_lost(side);
       setup_.terms().world.under_way().move_one(Meanwhile::polls, *this);
@@ -154,7 +163,7 @@ class ExchangeRunner::Waiting {
 void ExchangeRunner::finish(Side side, CallSite where) {
   if (!progress_.in_flight(side)) return;
   tell([](ExchangeObserver& observer) { observer.finishing(); });
-  observed(where, [&] {
+  observed(side, where, [&] {
     WaitNote note("exchange", WaitNote::anyone, where);
     Waiting waiting(*this, side);
     setup_.terms().world.wait_until(

@@ -73,7 +73,7 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   }
   /// Runs a call that is_complete when it returns true.
   template <class Call>
-  bool observed(CallSite where, Call&& call);
+  bool observed(Side side, CallSite where, Call&& call);
   void stop_recording() noexcept;
 
   /// What a simulation that looks for races wants to know of the memory that runs touch.
