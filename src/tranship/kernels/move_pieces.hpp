@@ -7,6 +7,7 @@
 
 #include <tranship/kernels/arithmetic.hpp>
 #include <tranship/kernels/piece.hpp>
+#include <tranship/kernels/word.hpp>
 
 namespace tranship::packing {
 
@@ -266,28 +267,12 @@ TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, 
   }
 }
 
-/// The vector of a width.
-template <unsigned width_bytes>
-struct VectorOf;
-template <>
-struct VectorOf<1> {
-  using type = unsigned char;
-};
-template <>
-struct VectorOf<2> {
-  using type = unsigned short;
-};
-template <>
-struct VectorOf<4> {
-  using type = unsigned;
-};
-template <>
-struct VectorOf<8> {
-  using type = unsigned long long;
-};
+/// The vector of a width: a word, or 16 bytes.
+template <int width_bytes>
+struct VectorOf : detail::WordOf<width_bytes> {};
 template <>
 struct VectorOf<16> {
-  using type = Vector16;
+  using Type = Vector16;
 };
 
 /// Applies an element type of arithmetic.hpp to each element of a vector.
@@ -324,8 +309,8 @@ TRANSHIP_SHARED inline void map_pieces(const Lane& lane, const Memory& memory, c
     if (piece.width_log2 == 4)
       move_elements<Vector16, vectors_max>(lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
     else
-      move_elements<typename VectorOf<unsigned(Element::width)>::type, vectors_max>(
-          lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
+      move_elements<typename VectorOf<int(Element::width)>::Type, vectors_max>(lane_of_warp, memory, map, piece, source,
+                                                                               target, unit, list.lane_vectors);
   }
 }
 

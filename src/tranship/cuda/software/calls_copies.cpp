@@ -121,6 +121,28 @@ Address address_of(CUmemorytype type, const void* host, CUdeviceptr device) {
   return type == CU_MEMORYTYPE_HOST ? reinterpret_cast<Address>(host) : Address(device);
 }
 
+/// What the descriptions of copies in two and three dimensions have in common; `add_planes` is for the rest.
+template <class Description, class AddPlanes>
+CUresult copy_rows(const Description* what, CUstream handle, const AddPlanes& add_planes) {
+  if (!what) return CUDA_ERROR_INVALID_VALUE;
+  return on_stream(handle, [&](State& all, Stream& stream, Lock& lock) -> CUresult {
+    if (what->srcMemoryType == CU_MEMORYTYPE_ARRAY || what->dstMemoryType == CU_MEMORYTYPE_ARRAY)
+      return CUDA_ERROR_NOT_SUPPORTED;
+    Rows rows;
+    rows.bytes = what->WidthInBytes;
+    rows.rows = what->Height;
+    rows.source_row = what->srcPitch ? what->srcPitch : what->WidthInBytes;
+    rows.target_row = what->dstPitch ? what->dstPitch : what->WidthInBytes;
+    if (rows.source_row < rows.bytes || rows.target_row < rows.bytes) return CUDA_ERROR_INVALID_VALUE;
+    rows.source = address_of(what->srcMemoryType, what->srcHost, what->srcDevice) + what->srcY * rows.source_row +
+                  what->srcXInBytes;
+    rows.target = address_of(what->dstMemoryType, what->dstHost, what->dstDevice) + what->dstY * rows.target_row +
+                  what->dstXInBytes;
+    add_planes(rows);
+    return copy(all, stream, lock, rows, Returns::early);
+  });
+}
+
 }  // namespace
 
 namespace calls {
@@ -144,42 +166,15 @@ CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, std::size_t bytes) {
   });
 }
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* what, CUstream handle) {
-  if (!what) return CUDA_ERROR_INVALID_VALUE;
-  return on_stream(handle, [&](State& all, Stream& stream, Lock& lock) -> CUresult {
-    if (what->srcMemoryType == CU_MEMORYTYPE_ARRAY || what->dstMemoryType == CU_MEMORYTYPE_ARRAY)
-      return CUDA_ERROR_NOT_SUPPORTED;
-    Rows rows;
-    rows.bytes = what->WidthInBytes;
-    rows.rows = what->Height;
-    rows.source_row = what->srcPitch ? what->srcPitch : what->WidthInBytes;
-    rows.target_row = what->dstPitch ? what->dstPitch : what->WidthInBytes;
-    if (rows.source_row < rows.bytes || rows.target_row < rows.bytes) return CUDA_ERROR_INVALID_VALUE;
-    rows.source = address_of(what->srcMemoryType, what->srcHost, what->srcDevice) + what->srcY * rows.source_row +
-                  what->srcXInBytes;
-    rows.target = address_of(what->dstMemoryType, what->dstHost, what->dstDevice) + what->dstY * rows.target_row +
-                  what->dstXInBytes;
-    return copy(all, stream, lock, rows, Returns::early);
-  });
+  return copy_rows(what, handle, [](Rows&) {});
 }
 CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* what, CUstream handle) {
-  if (!what) return CUDA_ERROR_INVALID_VALUE;
-  return on_stream(handle, [&](State& all, Stream& stream, Lock& lock) -> CUresult {
-    if (what->srcMemoryType == CU_MEMORYTYPE_ARRAY || what->dstMemoryType == CU_MEMORYTYPE_ARRAY)
-      return CUDA_ERROR_NOT_SUPPORTED;
-    Rows rows;
-    rows.bytes = what->WidthInBytes;
-    rows.rows = what->Height;
+  return copy_rows(what, handle, [&](Rows& rows) {
     rows.planes = what->Depth;
-    rows.source_row = what->srcPitch ? what->srcPitch : what->WidthInBytes;
-    rows.target_row = what->dstPitch ? what->dstPitch : what->WidthInBytes;
-    if (rows.source_row < rows.bytes || rows.target_row < rows.bytes) return CUDA_ERROR_INVALID_VALUE;
     rows.source_plane = rows.source_row * (what->srcHeight ? what->srcHeight : what->Height);
     rows.target_plane = rows.target_row * (what->dstHeight ? what->dstHeight : what->Height);
-    rows.source = address_of(what->srcMemoryType, what->srcHost, what->srcDevice) + what->srcZ * rows.source_plane +
-                  what->srcY * rows.source_row + what->srcXInBytes;
-    rows.target = address_of(what->dstMemoryType, what->dstHost, what->dstDevice) + what->dstZ * rows.target_plane +
-                  what->dstY * rows.target_row + what->dstXInBytes;
-    return copy(all, stream, lock, rows, Returns::early);
+    rows.source += what->srcZ * rows.source_plane;
+    rows.target += what->dstZ * rows.target_plane;
   });
 }
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, std::size_t count, CUstream handle) {
