@@ -71,31 +71,13 @@ void pause_ns(long ns) {
 
 }  // namespace
 
-class Unit::PinnedDriver final : public Driver {
- public:
-  explicit PinnedDriver(Unit& unit) : unit_(unit) {}
-  Device device() const noexcept override { return Device::host(); }
-  void* allocate(std::size_t size_bytes) override { return unit_.allocate_pinned(size_bytes); }
-  void deallocate(void* memory, std::size_t size_bytes) noexcept override {
-    unit_.deallocate_pinned(memory, size_bytes);
-  }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  bool reaches(Device other) const noexcept override { return other.is_host(); }
-  bool is_host_memory() const noexcept override { return true; }
-
- private:
-  Unit& unit_;
-};
-
 Unit::Unit(Card& of, int number, const DeviceSetOptions& options)
     : card(of),
       ordinal(number),
       wait_timeout_ns(options.wait_timeout_ns),
       losses(options.losses),
-      pinned(std::make_unique<PinnedDriver>(*this)),
-      staging(std::make_unique<Pool>(*pinned, PoolOptions{.kept_bytes_max = staged_bytes_max})) {}
-
-Unit::~Unit() = default;
+      pinned(*this),
+      staging(std::make_unique<Pool>(pinned, PoolOptions{.kept_bytes_max = staged_bytes_max})) {}
 
 bool Unit::is_lost() noexcept {
   if (!card.is_lost()) return false;

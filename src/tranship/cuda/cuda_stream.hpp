@@ -24,9 +24,8 @@ namespace tranship::cuda {
 struct ListArgs;
 
 /// A device: a card, and what is counted for the device.
-struct Unit {
+struct Unit final : PinnedMemory {
   Unit(Card& of, int number, const DeviceSetOptions& options);
-  ~Unit();
   Device device() const noexcept { return Device::cuda(ordinal); }
   /// Whether the card is lost. Counts it, before any caller is told.
   bool is_lost() noexcept;
@@ -40,12 +39,11 @@ struct Unit {
   std::atomic<bool> is_loss_counted = false;
   std::atomic<std::int64_t> launches = 0, used_bytes = 0, pinned_bytes = 0, registered_bytes = 0;
 
-  void* allocate_pinned(std::size_t size_bytes);
-  void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept;
+  void* allocate_pinned(std::size_t size_bytes) override;
+  void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept override;
 
   /// Pinned memory that streams use for a while.
-  class PinnedDriver;
-  std::unique_ptr<PinnedDriver> pinned;
+  PinnedDriver pinned;
   std::unique_ptr<Pool> staging;
 };
 

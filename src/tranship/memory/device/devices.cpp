@@ -25,23 +25,6 @@ struct Processor {
   std::vector<Stream*> idle;  // lent once, and given back
 };
 
-/// Memory of the host that a device's driver allocates, as a pool takes it. It has no streams.
-class PinnedDriver final : public Driver {
- public:
-  explicit PinnedDriver(Driver& owner) : owner_(owner) {}
-  Device device() const noexcept override { return Device::host(); }
-  void* allocate(std::size_t size_bytes) override { return owner_.allocate_pinned(size_bytes); }
-  void deallocate(void* memory, std::size_t size_bytes) noexcept override {
-    owner_.deallocate_pinned(memory, size_bytes);
-  }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  bool reaches(Device other) const noexcept override { return other.is_host(); }
-  bool is_host_memory() const noexcept override { return true; }
-
- private:
-  Driver& owner_;
-};
-
 struct Memory {
   Memory(Processor& o, Stream& stream, PoolOptions options)
       : owner(o),

@@ -30,10 +30,18 @@ struct DeviceArray {
   std::shared_ptr<void> owner;  ///< with which it goes
 };
 
-/// One memory. Thread-safe.
-class Driver {
+/// Allocates memory of the host that a device copies from and to at full speed. Thread-safe.
+class PinnedMemory {
  public:
-  virtual ~Driver() = default;
+  virtual ~PinnedMemory() = default;
+  /// As Driver::allocate.
+  virtual void* allocate_pinned(std::size_t size_bytes) = 0;
+  virtual void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept = 0;
+};
+
+/// One memory. Thread-safe.
+class Driver : public PinnedMemory {
+ public:
   /// The device whose memory this is; of several that share it, the first.
   virtual Device device() const noexcept = 0;
   /// At least 256-byte aligned, contents arbitrary; null when there is no room. `size_bytes` > 0.
@@ -45,10 +53,9 @@ class Driver {
   virtual std::optional<DeviceArray> make_array([[maybe_unused]] ElementType type, [[maybe_unused]] Index count) {
     return {};
   }
-  /// Memory of the host that this device copies from and to at full speed, as allocate() gives it; the host's own where
-  /// all of it is like that.
-  virtual void* allocate_pinned(std::size_t size_bytes);
-  virtual void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept;
+  /// The host's own, where all of it is like that.
+  void* allocate_pinned(std::size_t size_bytes) override;
+  void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept override;
   /// Makes memory of the host that others have allocated like that, until what it returns goes: before the memory does.
   /// Null where there is nothing to do, or where the system refuses it, for copies from and to it work without.
   virtual std::shared_ptr<void> register_foreign([[maybe_unused]] void* first,
@@ -68,6 +75,23 @@ class Driver {
   virtual DriverCounts counts() const noexcept { return {}; }
   /// Why the device does no work any more, and what its memory held is gone; empty while it works.
   virtual std::string loss() const { return {}; }
+};
+
+/// Pinned memory as a pool takes it. It has no streams.
+class PinnedDriver final : public Driver {
+ public:
+  explicit PinnedDriver(PinnedMemory& memory) : memory_(memory) {}
+  Device device() const noexcept override { return Device::host(); }
+  void* allocate(std::size_t size_bytes) override { return memory_.allocate_pinned(size_bytes); }
+  void deallocate(void* memory, std::size_t size_bytes) noexcept override {
+    memory_.deallocate_pinned(memory, size_bytes);
+  }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  bool reaches(Device other) const noexcept override { return other.is_host(); }
+  bool is_host_memory() const noexcept override { return true; }
+
+ private:
+  PinnedMemory& memory_;
 };
 
 /// What a set of devices needs of the Devices (devices.hpp) that it belongs to, and outlives.
@@ -107,7 +131,7 @@ struct DeviceFamily {
   /// The options for what this process has of the kind, for Devices::standard(); empty where it has none. May throw
   /// `bad_text` for a variable of the environment.
   std::optional<DevicesOfKind> (*standard)() = nullptr;
-  /// Null where there is nothing to say.
+  /// Null where there is nothing to say. May throw as standard() does.
   DeviceFamilyState (*state)() = nullptr;
 };
 /// To be called before any other thread runs, as initialisers of static variables are. Throws `invalid_use`, with its
