@@ -2,10 +2,13 @@
 // memory against the host's loops, order, and named errors. Without a card the tests are skipped.
 #include <cstring>
 #include <latch>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <support/random_layouts.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <tranship/kernels/copy_block.hpp>
 #include <tranship/memory/buffer.hpp>
@@ -299,6 +302,80 @@ TEST_F(Cards, a_full_card_loses_clean_copies_first_and_then_says_so) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::no_memory);
   EXPECT_NE(refused.error().message().find("cuda:0"), std::string::npos) << refused.error().message();
+}
+
+TEST_F(Cards, long_lists_take_no_memory_of_a_full_card) {
+  if (driver().capacity_bytes() > std::int64_t(1) << 30) GTEST_SKIP() << "it takes too long to fill this card";
+  constexpr int count = 64;
+  constexpr long long step = 48, bytes = 24;
+  const Bytes source(driver(), Where::card, count * step), target(driver(), Where::card, count * step);
+  Random random{7};
+  const std::vector<std::byte> given = random_bytes(random, count * step);
+  std::vector<std::byte> wanted(given.size(), std::byte(0)), got(given.size());
+  std::vector<StreamCopy> copies;
+  for (int i = 0; i < count; ++i) {
+    copies.push_back({row_of(bytes, 1), 1, source.data() + i * step, target.data() + i * step});
+    std::memcpy(wanted.data() + i * step, given.data() + i * step, bytes);
+  }
+  stream->copy(row_of(count * step, 1), 1, given.data(), source.data());
+  stream->fill(row_of(count * step, 1), 1, nullptr, target.data());
+  finish(stream->event(), soon());
+  std::vector<std::pair<void*, std::size_t>> rest;
+  for (std::size_t size = std::size_t(64) << 20; size >= 64; size /= 2)
+    while (void* const memory = driver().allocate(size)) rest.emplace_back(memory, size);
+  const auto copied = attempt([&] { stream->copy_list(copies); });
+  EXPECT_TRUE(copied.ok()) << copied.error().message();
+  stream->copy(row_of(count * step, 1), 1, target.data(), got.data());
+  finish(stream->event(), soon());
+  EXPECT_TRUE(got == wanted);
+  for (const auto& [memory, size] : rest) driver().deallocate(memory, size);
+}
+
+TEST_F(Cards, a_forked_child_is_told_at_once_that_they_are_not_its_own) {
+  Buffer both(ElementType::f64, {100}, {.checks = Checks::none, .devices = &*devices}),
+      there(ElementType::f64, {100}, {.name = "there", .checks = Checks::none, .devices = &*devices});
+  { const Lease lease = both.write(); }
+  { const Lease lease = both.read({.device = card}); }
+  { const Lease lease = there.write({.device = card}); }
+  std::latch gate(1);
+  auto busy = devices->make_stream(card);
+  run_on(*busy, [&] { gate.wait(); });
+  const Event not_over = busy->event();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    int wrong = 0;
+    const auto expect = [&](ErrorCode code, auto&& f) {
+      const auto done = attempt(f);
+      const bool is_told =
+          !done.ok() && done.error().code() == code &&
+          done.error().message().find("forked process " + std::to_string(getpid())) != std::string::npos;
+      if (!is_told) ++wrong, std::fprintf(stderr, "%s\n", done.ok() ? "nothing" : done.error().message().c_str());
+    };
+    const ErrorCode lost = ErrorCode::device_lost;
+    std::vector<std::byte> mine(64);
+    expect(lost, [&] { stream->copy(row_of(16, 1), 1, mine.data(), mine.data() + 16); });
+    expect(lost, [&] { run_on(*stream, [] {}); });
+    expect(lost, [&] { finish(not_over, soon()); });
+    expect(lost, [&] { devices->make_stream(card)->fill(row_of(16, 1), 1, nullptr, mine.data()); });
+    expect(lost, [&] { (void)both.read({.device = card}); });
+    expect(ErrorCode::unsupported, [&] { const Devices more({.kinds = {CudaDevices{.cards = {0}}}}); });
+    if (busy->native_handle() || test::why_no_card().empty()) ++wrong;
+    // The host's values stay, and what the card alone had is said to be lost.
+    if (!attempt([&] { (void)both.read(); }).ok()) ++wrong;
+    const auto gone = attempt([&] { (void)there.read(); });
+    if (gone.ok() || gone.error().code() != lost) ++wrong;
+    stream.reset();
+    busy.reset();
+    std::_Exit(wrong);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  gate.count_down();
+  finish(not_over, soon());
+  EXPECT_TRUE(attempt([&] { (void)there.read(); }).ok()) << "the parent goes on";
 }
 
 TEST_F(Cards, cards_that_are_not_there_are_refused) {

@@ -1,5 +1,8 @@
 #include "tranship/cuda/card.hpp"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/device.hpp>
@@ -37,6 +40,17 @@ bool is_final(CUresult result) {
     default:
       return false;
   }
+}
+
+/// The process that has started the driver.
+pid_t driver_process = 0;
+
+/// What a child is told.
+std::string why_not_in_child() {
+  return fmt::format(
+      "process {} has used cards before it forked process {}, which cannot use them: fork first, or start the child by "
+      "exec",
+      driver_process, getpid());
 }
 
 }  // namespace
@@ -168,6 +182,7 @@ void Card::deallocate(void* memory) noexcept {
 }
 
 std::string Card::loss() const {
+  if (is_forked.load(std::memory_order_relaxed)) return fmt::format("cuda:{}: {}", number_, why_not_in_child());
   if (!is_lost()) return {};
   const std::lock_guard lock(loss_mutex_);
   return loss_;
@@ -195,11 +210,18 @@ void Card::check(CUresult result, const char* call) {
 }
 
 const Cards& cards() {
+  if (is_forked.load(std::memory_order_relaxed)) {
+    static const Cards& none = *new Cards{{}, why_not_in_child(), false};
+    return none;
+  }
   static const Cards& all = *[] {
     auto* const out = new Cards;
     const DriverFound& found = driver();
     out->why_none = found.why_none;
+    out->is_malformed = found.is_malformed;
     if (!found.calls) return out;
+    driver_process = getpid();
+    pthread_atfork(nullptr, nullptr, [] { is_forked.store(true, std::memory_order_relaxed); });
     int count = 0;
     const CUresult counted = found.calls->cuDeviceGetCount(&count);
     if (counted != CUDA_SUCCESS)
@@ -216,6 +238,10 @@ const Cards& cards() {
     return out;
   }();
   return all;
+}
+
+void Cards::check_text() const {
+  if (is_malformed) throw_error(ErrorCode::bad_text, "{}", why_none);
 }
 
 Current::Current(Card& card) : card_(card) {

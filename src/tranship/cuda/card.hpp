@@ -12,6 +12,10 @@
 
 namespace tranship::cuda {
 
+/// Whether this process was forked from one that had started the driver. The cards are that one's: a driver works in no
+/// child, and some calls of it do not return there.
+inline constinit std::atomic<bool> is_forked = false;
+
 /// "CUDA_ERROR_X: text".
 std::string text_of(const DriverCalls& calls, CUresult result);
 
@@ -52,7 +56,10 @@ class Card {
 
   /// Empty while the card works.
   std::string loss() const;
-  bool is_lost() const noexcept { return is_lost_.load(std::memory_order_acquire); }
+  /// True also in a forked child, where no call may be made.
+  bool is_lost() const noexcept {
+    return is_lost_.load(std::memory_order_acquire) || is_forked.load(std::memory_order_relaxed);
+  }
   /// Notes a loss where the result is one. Whether it is.
   bool note(CUresult result, const char* call) noexcept;
   /// Throws unless the call succeeded: `device_lost`, `no_memory`, or `invalid_use` for what the caller gave.
@@ -74,10 +81,15 @@ class Card {
   std::string loss_;
 };
 
-/// All cards of this process, or why there are none. They are never destroyed.
+/// All cards of this process, or why there are none. They are never destroyed. A child that is forked after the first
+/// call has none.
 struct Cards {
   std::vector<Card*> all;
   std::string why_none;
+  /// See DriverFound.
+  bool is_malformed = false;
+  /// Throws `bad_text` where the environment's text for cards is not understood.
+  void check_text() const;
 };
 const Cards& cards();
 

@@ -77,6 +77,7 @@ class CudaDriver::Set final : public DeviceSet {
  public:
   Set(const CudaDevices& wanted, const DeviceSetOptions& options) : capacity_bytes_(wanted.capacity_bytes) {
     const Cards& there = cards();
+    there.check_text();
     if (wanted.capacity_bytes < 0)
       throw_error(ErrorCode::invalid_use, "cards of {}; at least 0", amount(wanted.capacity_bytes, "byte"));
     std::vector<int> numbers = wanted.cards;
@@ -102,7 +103,8 @@ class CudaDriver::Set final : public DeviceSet {
     const Card& its = units_[std::size_t(other)]->card;
     int can_access = 0;
     return &mine == &its ||
-           (mine.calls().cuDeviceCanAccessPeer(&can_access, mine.handle(), its.handle()) == CUDA_SUCCESS &&
+           (!mine.is_lost() &&
+            mine.calls().cuDeviceCanAccessPeer(&can_access, mine.handle(), its.handle()) == CUDA_SUCCESS &&
             can_access != 0);
   }
 
@@ -121,12 +123,14 @@ const DeviceFamily cuda_family{
       return std::make_unique<CudaDriver::Set>(std::any_cast<const CudaDevices&>(kind_options), options);
     },
     .standard = []() -> std::optional<DevicesOfKind> {
+      cards().check_text();
       if (cards().all.empty()) return {};
       return CudaDevices{};
     },
     .state =
         [] {
           const Cards& there = cards();
+          there.check_text();
           if (there.all.empty()) return DeviceFamilyState{0, there.why_none};
           int version = 0;
           there.all[0]->calls().cuDriverGetVersion(&version);

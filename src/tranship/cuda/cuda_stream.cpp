@@ -145,6 +145,7 @@ CudaStream::~CudaStream() {
 CUstream CudaStream::handle() {
   CUstream stream = handle_.load(std::memory_order_acquire);
   if (stream) return stream;
+  if (unit_.is_lost()) unit_.fail();
   const std::lock_guard lock(mutex_);
   stream = handle_.load(std::memory_order_relaxed);
   if (stream) return stream;
@@ -156,6 +157,7 @@ CUstream CudaStream::handle() {
 }
 
 void* CudaStream::native_handle() noexcept {
+  if (unit_.is_lost()) return nullptr;
   try {
     CUstream const stream = handle();
     is_shared_.store(true, std::memory_order_release);
@@ -551,10 +553,17 @@ void CudaStream::launch(CUkernel kernel, const packing::PieceList& list, ListArg
     std::memcpy(between, view.pieces, pieces);
     std::memcpy(between + pieces, list.starts().data(), starts);
     std::memcpy(between + pieces + starts, view.first_units, units);
+    // A card that is full reads the list where it is, over its link, which takes longer. Nothing has to leave the card
+    // for that, and a copy that makes room needs none itself.
+    const std::byte* at = between;
     const CUresult allocated = calls().cuMemAllocFromPoolAsync(&uploaded, bytes, unit_.card.parts().pool, handle());
-    unit_.card.check(allocated, "cuMemAllocFromPoolAsync");
-    TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, uploaded, address_of(between), bytes, handle());
-    const auto* const at = static_cast<const std::byte*>(pointer_to(uploaded));
+    if (allocated == CUDA_ERROR_OUT_OF_MEMORY) {
+      uploaded = 0;
+    } else {
+      unit_.card.check(allocated, "cuMemAllocFromPoolAsync");
+      TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, uploaded, address_of(between), bytes, handle());
+      at = static_cast<const std::byte*>(pointer_to(uploaded));
+    }
     args.list.pieces = reinterpret_cast<const packing::Piece*>(at);
     args.list.starts = starts ? reinterpret_cast<const packing::GroupStart*>(at + pieces) : nullptr;
     args.list.first_units = reinterpret_cast<const unsigned*>(at + pieces + starts);

@@ -22,7 +22,9 @@ std::vector<DriverDouble>& doubles() {
 /// Why a library cannot be the driver; empty on success. It stays loaded.
 std::string load(DriverCalls& calls, const char* library) {
   void* const loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!loaded) return fmt::format("there is no CUDA driver: {}", dlerror());
+  if (!loaded)
+    return fmt::format("there is no CUDA driver: {}{}", dlerror(),
+                       doubles().empty() ? "" : "; for tests, TRANSHIP_CUDA can ask for software cards");
   std::string_view missing;
 #define TRANSHIP_DRIVER_CALL(name)                                                            \
   calls.name = reinterpret_cast<decltype(calls.name)>(dlsym(loaded, TRANSHIP_NAME_OF(name))); \
@@ -47,14 +49,20 @@ std::string fill(DriverCalls& calls, std::string_view setting) {
       return one.fill(calls, name.size() == setting.size() ? std::string_view() : setting.substr(name.size() + 1));
     names.push_back(one.name);
   }
-  return fmt::format("TRANSHIP_CUDA is '{}'; it can be the path of a driver, none{}{}", printable(setting),
-                     names.empty() ? "" : ", or ", join_text(names, ", "));
+  throw_error(ErrorCode::bad_text, "TRANSHIP_CUDA is '{}'; it must be none{}{}, or the path of a driver, with a slash",
+              printable(setting), names.empty() ? "" : ", ", join_text(names, ", "));
 }
 
 DriverFound find_driver() {
   static auto& calls = *new DriverCalls;
   const char* const setting = std::getenv("TRANSHIP_CUDA");
-  std::string why = fill(calls, setting ? setting : "");
+  std::string why;
+  try {
+    why = fill(calls, setting ? setting : "");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_text) throw;
+    return {nullptr, error.message(), true};
+  }
   if (!why.empty()) return {nullptr, std::move(why)};
   if (const CUresult result = calls.cuInit(0); result != CUDA_SUCCESS) {
     const char *name = nullptr, *text = nullptr;

@@ -25,6 +25,7 @@ inline void* pointer_to(CUdeviceptr address) {
 struct DriverFound {
   const DriverCalls* calls = nullptr;  ///< as long as the process
   std::string why_none;                ///< one line, empty where there are calls
+  bool is_malformed = false;           ///< TRANSHIP_CUDA says what nothing understands
 };
 
 /// A double of the driver, chosen by its name in the environment variable TRANSHIP_CUDA: "software:2" chooses the one
@@ -32,6 +33,7 @@ struct DriverFound {
 struct DriverDouble {
   std::string_view name;
   /// Fills the table; `setting` is what follows the colon, "2", or empty. Returns why it cannot; empty on success.
+  /// Throws `bad_text` for a setting that it does not understand, with what it expects.
   std::string (*fill)(DriverCalls& calls, std::string_view setting) = nullptr;
 };
 /// To be called before any other thread runs, as initialisers of static variables are.

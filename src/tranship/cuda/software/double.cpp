@@ -48,6 +48,7 @@ std::string fill(DriverCalls& calls, std::string_view setting) {
     calls = all;
     return {};
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_text) throw;
     return error.what();
   }
 }

@@ -7,6 +7,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/cuda/software/calls.hpp>
 #include <tranship/cuda/software/state.hpp>
 #include <tranship/fabric/settings.hpp>
@@ -387,6 +388,13 @@ void KernelOp::give_up() {
 // The cards of the process.
 
 SoftwareCards software_cards(std::string_view text) {
+  const auto refuse = [&](std::string_view word, std::string_view why) {
+    throw_error(
+        ErrorCode::bad_text,
+        "TRANSHIP_CUDA is 'software:{}': '{}' {}; expected is software[:CARDS][:seed=N][:memory=BYTES][:punctual], "
+        "with 1 to 16 cards, as in software:2:seed=7:memory=64M",
+        printable(text), printable(word), why);
+  };
   SoftwareCards cards;
   std::string_view rest = text;
   for (bool is_first = true; !rest.empty(); is_first = false) {
@@ -395,24 +403,25 @@ SoftwareCards software_cards(std::string_view text) {
     const auto number = [&](std::string_view digits) {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      if (error != std::errc() || end != digits.data() + digits.size())
-        throw_error(ErrorCode::bad_text, "TRANSHIP_CUDA=software:{}: '{}' is no number", text, digits);
+      if (error != std::errc() || end != digits.data() + digits.size()) refuse(digits, "is no number");
       return value;
     };
     if (is_first && word.find_first_not_of("0123456789") == std::string_view::npos) {
       const std::uint64_t count = number(word);
-      if (count < 1 || count > 16)
-        throw_error(ErrorCode::bad_text, "TRANSHIP_CUDA=software:{}: from 1 to 16 cards, not {}", text, count);
+      if (count < 1 || count > 16) refuse(word, "is no number of cards");
       cards.count = int(count);
     } else if (word.starts_with("seed="))
       cards.seed = number(word.substr(5));
-    else if (word.starts_with("memory="))
-      cards.capacity_bytes = heap_bytes_of("TRANSHIP_CUDA", std::string(word.substr(7)));
-    else if (word == "punctual")
+    else if (word.starts_with("memory=")) {
+      try {
+        cards.capacity_bytes = heap_bytes_of("memory", std::string(word.substr(7)));
+      } catch (const Error&) {
+        refuse(word, "is no positive number of bytes");
+      }
+    } else if (word == "punctual")
       cards.is_punctual = true;
     else
-      throw_error(ErrorCode::bad_text, "TRANSHIP_CUDA=software:{}: '{}' is neither seed=, memory= nor punctual", text,
-                  word);
+      refuse(word, is_first ? "is neither a number of cards nor a setting" : "is no setting");
   }
   return cards;
 }
