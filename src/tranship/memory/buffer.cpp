@@ -139,6 +139,9 @@ detail::Request request_of(const detail::BufferState& state, Intent intent, cons
   if (access.stream && state.devices.memory_of(access.stream->device()) != place.memory)
     throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {}", state.options.name,
                 to_string(access.device), to_string(access.stream->device()));
+  if (access.stream && !state.devices.has(*access.stream))
+    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {} of other Devices",
+                state.options.name, to_string(access.device), to_string(access.stream->device()));
   return {.intent = intent,
           .device = access.device,
           .memory = place.memory,

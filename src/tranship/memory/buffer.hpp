@@ -77,7 +77,8 @@ struct Optional : std::optional<T> {
 
 /// Where and what; what is not named is the stream's device or the current one, its own stream, and the whole buffer.
 struct Access {
-  /// On which kernels will use the lease; of a device with that memory. Null: the device's own.
+  /// On which kernels will use the lease; of a device with that memory, and of the buffer's Devices. Null: the device's
+  /// own.
   Stream* stream = nullptr;
   Device device = stream ? stream->device() : current_device();
   /// What the ledger says of the copies that it makes, and of later ones of what it writes. Empty: first touch or

@@ -11,6 +11,8 @@
 #include <tranship/memory/device/host_device.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
+#include "memory/device_kinds.hpp"
+
 namespace tranship {
 namespace {
 
@@ -91,6 +93,31 @@ TEST(Devices, a_device_that_is_not_there_is_refused_with_those_that_are) {
         << fault;
   }
   EXPECT_TRUE(contains(fault_of([&] { devices.memory_of(Device::cuda(0)); }, ErrorCode::invalid_use), "cuda:0"));
+}
+
+TEST(Devices, a_kind_that_is_not_there_says_why) {
+  const Devices plain;
+  const std::string fake = fault_of([&] { (void)plain.memory_of(Device::fake(0)); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(contains(fake, "there is no fake:0; the only device is host: for tests")) << fake;
+  EXPECT_TRUE(contains(fake, "TRANSHIP_FAKE_DEVICES")) << fake;
+  const std::string cuda = fault_of([&] { (void)plain.memory_of(Device::cuda(0)); }, ErrorCode::invalid_use);
+  const std::string why = test::why_no_card();
+  EXPECT_TRUE(contains(cuda, why.empty() ? "and these were made without" : why.c_str())) << cuda;
+  const Devices with({.kinds = {FakeDevices{.count = 1}}});
+  const std::string other = fault_of([&] { (void)with.memory_of(Device::fake(1)); }, ErrorCode::invalid_use);
+  EXPECT_TRUE(other.ends_with("the 2 devices are host, fake:0")) << other;
+}
+
+TEST(Devices, a_stream_of_others_is_refused_by_name) {
+  Devices mine({.kinds = {FakeDevices{.count = 1}}}), others({.kinds = {FakeDevices{.count = 1}}});
+  Buffer x(ElementType::f64, {4}, {.name = "x", .devices = &mine});
+  const auto made = others.make_stream(Device::fake(0)), own = mine.make_stream(Device::fake(0));
+  for (Stream* stream : {made.get(), &others.stream(Device::fake(0)), &others.stream(Device::host())}) {
+    const std::string fault = fault_of([&] { (void)x.write({.stream = stream}); }, ErrorCode::invalid_use);
+    EXPECT_TRUE(contains(fault, "buffer 'x': ") && contains(fault, "of other Devices")) << fault;
+  }
+  EXPECT_TRUE(x.write({.stream = own.get()}));
+  EXPECT_TRUE(x.read({.stream = &mine.stream(Device::fake(0))}));
 }
 
 TEST(Devices, options_that_contradict_each_other_are_refused) {

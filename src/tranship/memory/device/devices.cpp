@@ -79,6 +79,21 @@ const DeviceFamily& family_of(std::string_view kind) {
               join_text(names, ", "));
 }
 
+/// Why a Devices has none of a kind: what the kind says, or that it was not asked for.
+std::string why_none(DeviceKind kind) {
+  const std::string_view name = name_of(kind);
+  const auto family =
+      std::find_if(families().begin(), families().end(), [&](const DeviceFamily& one) { return one.kind == name; });
+  if (family == families().end())
+    return fmt::format("no library that the program is linked with has devices of kind {}{}", name,
+                       kind == DeviceKind::cuda ? "; tranship::cuda has them" : "");
+  const DeviceFamilyState state = family->state ? family->state() : DeviceFamilyState();
+  if (state.count > 0)
+    return fmt::format("this process has {} of kind {}, and these were made without", amount(state.count, "device"),
+                       name);
+  return state.note;
+}
+
 DevicesOptions standard_options() {
   DevicesOptions out;
   for (const DeviceFamily& family : families())
@@ -98,6 +113,7 @@ struct Devices::State {
   Processor* find(Device device) const;
   Processor& processor_of(Device device) const;
   [[noreturn]] void refuse(Device device) const;
+  std::unique_ptr<Stream> make_stream(Processor& processor);
   /// Under streams_mutex.
   Stream& add_stream(Processor& processor);
   Stream& stream_in(std::atomic<Stream*>& place, Processor& processor);
@@ -196,7 +212,7 @@ void Devices::State::add_all_of(DeviceSet& set) {
   std::vector<std::unique_ptr<Memory>> new_memories;
   std::vector<std::unique_ptr<Stream>> new_streams;
   const auto new_stream = [&](Processor& processor) -> Stream& {
-    return *new_streams.emplace_back(processor.driver->make_stream());
+    return *new_streams.emplace_back(make_stream(processor));
   };
   if (processors.size() + count > devices_max)
     throw_error(ErrorCode::invalid_use, "{} beside {}; there can be {} in all", amount(Index(count), "device"),
@@ -244,15 +260,26 @@ Processor& Devices::State::processor_of(Device device) const {
 void Devices::State::refuse(Device device) const {
   std::vector<std::string> names;
   const std::size_t count = processors.size();
-  for (std::size_t i = 0; i < count; ++i) names.push_back(to_string(processors[i].device));
+  bool has_kind = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    names.push_back(to_string(processors[i].device));
+    has_kind |= processors[i].device.kind() == device.kind();
+  }
+  const std::string why = has_kind ? std::string() : why_none(device.kind());
   throw_error(
-      ErrorCode::invalid_use, "there is no {}; {} {}", to_string(device),
+      ErrorCode::invalid_use, "there is no {}; {} {}{}{}", to_string(device),
       names.size() == 1 ? std::string("the only device is") : fmt::format("the {} are", amount(names.size(), "device")),
-      join_text(names, ", "));
+      join_text(names, ", "), why.empty() ? "" : ": ", why);
+}
+
+std::unique_ptr<Stream> Devices::State::make_stream(Processor& processor) {
+  std::unique_ptr<Stream> stream = processor.driver->make_stream();
+  stream->home_ = this;
+  return stream;
 }
 
 Stream& Devices::State::add_stream(Processor& processor) {
-  streams.push_back(processor.driver->make_stream());
+  streams.push_back(make_stream(processor));
   return *streams.back();
 }
 
@@ -358,7 +385,9 @@ Stream& Devices::copy_stream(MemoryId memory) const {
 
 std::unique_ptr<Stream> Devices::make_stream(Device device) const {
   Processor& processor = state_->processor_of(device);
-  return std::make_unique<State::LentStream>(*state_, processor, state_->borrow(processor));
+  auto stream = std::make_unique<State::LentStream>(*state_, processor, state_->borrow(processor));
+  stream->home_ = state_.get();
+  return stream;
 }
 
 CopyLedger& Devices::ledger() const noexcept {

@@ -88,6 +88,9 @@ class Devices {
   Stream& copy_stream(MemoryId memory) const;
   /// One of its own, to be destroyed before this. Its events stay valid after it; what did the work is used again.
   std::unique_ptr<Stream> make_stream(Device device) const;
+  /// False for a stream of other Devices, whose devices may have the same names. True for one that was made without
+  /// any.
+  bool has(const Stream& stream) const noexcept { return !stream.home() || stream.home() == state_.get(); }
 
   /// The ledger of all copies of all buffers that belong here.
   CopyLedger& ledger() const noexcept;

@@ -757,6 +757,12 @@ const DeviceFamily fake_devices{
       if (count == 0) return {};
       return FakeDevices{.count = count};
     },
+    .state =
+        [] {
+          const int count = fake_devices_of_environment();
+          return DeviceFamilyState{count, count == 0 ? "for tests: TRANSHIP_FAKE_DEVICES says how many there are, 0"
+                                                     : "for tests, as many as TRANSHIP_FAKE_DEVICES says"};
+        },
 };
 
 }  // namespace tranship

@@ -51,6 +51,8 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual Device device() const noexcept = 0;
+  /// Which Devices (devices.hpp) it belongs to, as Devices::has() asks; null where it was made without them.
+  const void* home() const noexcept { return home_; }
 
   /// The point after all work given so far. Costs nothing. It may name another Stream object that does the work, and
   /// where work is over when it has been given it is the default event.
@@ -71,11 +73,16 @@ class Stream {
   /// target = how(target, source) for each element of `block`, whose strides are those of whole elements of that type.
   /// No two of them overlap. Throws `invalid_use` where elements of the type cannot be combined so.
   virtual void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) = 0;
-  /// Runs a host function in the order of the stream. `unsupported` where kernels are not host functions.
+  /// Runs a function on the host in the order of the stream. Where Driver::runs_host_functions() it may touch the
+  /// memory of the device. Elsewhere, as with cards, it may touch memory of the host alone: what lies on the device is
+  /// brought there by copy() first, and host code that loads or stores it ends the process by SIGSEGV.
   virtual void run(std::unique_ptr<Kernel> kernel) = 0;
 
-  /// The device's own name of this stream, for libraries that give it work themselves: a CUstream. Null where there is
-  /// none. What they give counts for event() from the next call on, in the order of the stream.
+  /// The device's own name of this stream, for libraries that give it work themselves. Of a card it is a CUstream of
+  /// the card's primary context, and null once the card is lost. What they give it counts for event() from the next
+  /// call on, in the order of the stream. Of a fake device it is an address that tells its streams apart; of the host,
+  /// and of devices that are written in Python, it is null. It is valid as long as this Stream, and not to be
+  /// destroyed; later another Stream may have it.
   virtual void* native_handle() noexcept { return nullptr; }
 
   /// Whether the work before point `number` of this stream is over. Acquire: its bytes are seen.
@@ -85,6 +92,10 @@ class Stream {
   virtual void finish(std::uint64_t number, Deadline deadline) = 0;
   /// The device without which the work before point `number` is never over; empty while there is hope.
   virtual std::optional<Device> lost_with(std::uint64_t) { return {}; }
+
+ private:
+  friend class Devices;
+  const void* home_ = nullptr;
 };
 
 inline bool is_over(Event event) {
