@@ -235,6 +235,49 @@ std::function<void(Rig&)> interfaces(bool early) {
   };
 }
 
+std::string message_of(const std::function<void(Rig&)>& program) {
+  try {
+    simulate({.ranks = 2, .seed = 1, .heap_bytes = std::size_t(1) << 18}, [&](World& world) {
+      Rig rig(world);
+      program(rig);
+      world.barrier();
+    });
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "";
+}
+
+TEST(ExchangeRaces, messages_name_the_array_and_the_call_that_is_missing) {
+  const auto expect_says = [](const std::string& message, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
+    EXPECT_EQ(message.find("0x"), std::string::npos) << message;
+  };
+  const auto write_second_cell = [](Rig& r, const Array<double>& array) {
+    if (r.world.rank() == 1) r.rma.writes(std::span(array.data() + 1, 1), second);
+  };
+  expect_says(message_of([&](Rig& r) {
+                const Array<double> u(r.world, ring(2), BufferOptions{.name = "u"});
+                HaloExchange halo({u});
+                halo.start(first);
+                write_second_cell(r, u);
+                halo.finish();
+              }),
+              {"bytes [8, 16) of array 'u' f64[8] @ 2 : block+overlap(1,1,toroidal) of rank 1", "finish() is missing"});
+  std::vector<double> foreign(cells + 2);
+  expect_says(message_of([&](Rig& r) {
+                const Array<double> a(r.world, ring(2), foreign.data());
+                HaloExchange halo({a});
+                if (r.world.rank() == 1) {
+                  halo.start(first);
+                  write_second_cell(r, a);
+                }
+                r.world.barrier();
+              }),
+              {"bytes [8, 16) of array f64[8] @ 2", "finish() is missing"});
+  expect_says(message_of(pipe(true)), {"of target 'pipe' f64[4] @", "a pipe by rank 1", "get() is missing"});
+}
+
 TEST(ExchangeRaces, adjoints_pipes_and_interfaces) {
   expect({
       {"an adjoint adds to a cell that is read", true,

@@ -419,6 +419,7 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
           {{.view = b.view, .name = "target", .spec = b.spec, .label = options.name, .record = record}}};
       s.exchanges.emplace_back(world, plan, std::move(slots),
                                ExchangeOptions{.schedule = options.schedule, .halves = Halves::apart}, where);
+      s.exchanges.back().set_words({.name = "a pipe", .ends_sends = "get() or drain()", .ends_receives = "get()"});
     }
     if (is_in(s.source))
       s.sender.reset(new PipeEnd(std::make_unique<PipeEnd::State>(s, Exchange::Side::sends, s.from)));

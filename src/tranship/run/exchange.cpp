@@ -114,6 +114,9 @@ void Exchange::finish(Side side, CallSite where) {
 void Exchange::leave(Side side) {
   runner().leave(side);
 }
+void Exchange::set_words(const Words& words) {
+  runner_->set_words(words);
+}
 void Exchange::advance() {
   runner().advance();
 }

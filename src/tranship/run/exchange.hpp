@@ -178,6 +178,13 @@ class Exchange : public ExchangeCalls {
   /// A call of this side has thrown `peer_lost` because a peer has left or destroyed its exchange, and not because it
   /// has failed. Of receives: before it had started to send what did not come.
   bool peer_has_ended(Side side) const noexcept;
+  /// What a simulation calls the exchange and the calls that end a run, where they are not its own.
+  struct Words {
+    const char* name = "an exchange";  ///< all are literals
+    const char* ends_sends = "finish()";
+    const char* ends_receives = "finish()";
+  };
+  void set_words(const Words& words);
   /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure. Of
   /// halves: what a peer that waits can copy is left to it, as by start() and test().
   void advance();

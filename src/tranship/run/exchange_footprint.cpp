@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/text.hpp>
 #include <tranship/lower/stretches.hpp>
 
 namespace tranship {
@@ -13,7 +15,11 @@ using Parts = ExchangeFootprint::Parts;
 
 class Footprint {
  public:
-  Footprint(const ExchangeTerms& terms, const ExchangeMessages& messages) : terms_(terms), messages_(messages) {}
+  Footprint(const ExchangeTerms& terms, const ExchangeMessages& messages) : terms_(terms), messages_(messages) {
+    names_.reserve(terms.arrays());
+    for (const auto& arrays : terms.slots)
+      for (const ExchangeArray& array : arrays) names_.push_back(name_of(array));
+  }
 
   ExchangeFootprint make() {
     // Of what goes to or comes from peers, only this rank's side counts; the layout of the other one may be any.
@@ -27,13 +33,22 @@ class Footprint {
     for (Parts* parts : {&sources_, &targets_, &filled_from_}) merge(*parts);
     for (Part& part : targets_) part.touch = Touch::stores;
     targets_.insert(targets_.end(), filled_from_.begin(), filled_from_.end());
-    return {.sends = std::move(sources_), .receives = std::move(targets_)};
+    return {.names = std::move(names_), .sends = std::move(sources_), .receives = std::move(targets_)};
   }
 
  private:
   static void lower(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
   static void lower(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
 
+  static std::string name_of(const ExchangeArray& array) {
+    std::string name = array.name.starts_with("array") ? "array" : array.name;
+    if (!array.label.empty() && array.label != "array") name += fmt::format(" '{}'", array.label);
+    if (!array.spec) name = array.name;
+    return array.spec ? fmt::format("{} {}", name, to_text(*array.spec)) : name;
+  }
+  const char* name(int slot, int array) const {
+    return names_[messages_.first_card[std::size_t(slot)] + std::size_t(array)].c_str();
+  }
   const ArrayCard& card(int slot, int array) const { return messages_.card(messages_.own, terms_.rank(), slot, array); }
 
   void add(const auto& t, int from, int to, MoveSide side, Parts& parts) {
@@ -41,7 +56,7 @@ class Footprint {
     for (int k = 0; k < terms_.arrays_of(slot); ++k) {
       moves_.clear();
       lower(t, terms_.type_of(to), card(from, k).layout, card(to, k).layout, moves_);
-      for (const LoweredMove& move : moves_) add(move, side, card(slot, k).data, parts);
+      for (const LoweredMove& move : moves_) add(move, side, card(slot, k).data, name(slot, k), parts);
     }
   }
   /// A fill may read what lies in the array, and reads constants otherwise.
@@ -51,14 +66,15 @@ class Footprint {
       moves_.clear();
       lower_fill(fill, terms_.type_of(fill.slot), array.layout, moves_);
       for (const LoweredMove& move : moves_) {
-        add(move, MoveSide::target, array.data, targets_);
-        if (move.source.slot == fill.slot) add(move, MoveSide::source, array.data, filled_from_);
+        add(move, MoveSide::target, array.data, name(fill.slot, k), targets_);
+        if (move.source.slot == fill.slot) add(move, MoveSide::source, array.data, name(fill.slot, k), filled_from_);
       }
     }
   }
-  static void add(const LoweredMove& move, MoveSide side, const std::byte* base, Parts& parts) {
+  static void add(const LoweredMove& move, MoveSide side, const std::byte* base, const char* name, Parts& parts) {
     for_each_stretch(move, side, [&](Index offset, Index bytes) {
-      parts.push_back({base + offset, static_cast<std::size_t>(bytes)});
+      parts.push_back(
+          {.first = base + offset, .size_bytes = static_cast<std::size_t>(bytes), .of = name, .of_first = base});
     });
   }
 
@@ -67,7 +83,8 @@ class Footprint {
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return begin_of(a) < begin_of(b); });
     std::size_t kept = 0;
     for (const Part& part : parts) {
-      if (kept > 0 && begin_of(part) <= begin_of(parts[kept - 1]) + parts[kept - 1].size_bytes)
+      if (kept > 0 && part.of == parts[kept - 1].of &&
+          begin_of(part) <= begin_of(parts[kept - 1]) + parts[kept - 1].size_bytes)
         parts[kept - 1].size_bytes =
             std::max(parts[kept - 1].size_bytes, begin_of(part) + part.size_bytes - begin_of(parts[kept - 1]));
       else
@@ -78,6 +95,7 @@ class Footprint {
 
   const ExchangeTerms& terms_;
   const ExchangeMessages& messages_;
+  std::vector<std::string> names_;
   std::vector<LoweredMove> moves_;
   Parts sources_, targets_, filled_from_;
 };

@@ -195,22 +195,23 @@ void ExchangeRunner::begin_uses(Side side, CallSite where) {
   started_at_ = where;
   const bool is_snapshot = setup_.terms().is_snapshot();
   if (side != Side::both || is_snapshot) {
-    if (has_sends(side)) sends_use_ = use_of(footprint_->sends);
-    if (has_receives(side) && !is_snapshot) receives_use_ = use_of(footprint_->receives);
+    if (has_sends(side)) sends_use_ = use_of(footprint_->sends, words_.ends_sends);
+    if (has_receives(side) && !is_snapshot) receives_use_ = use_of(footprint_->receives, words_.ends_receives);
     return;
   }
   // One use, as a cell may be sent and then filled.
   ExchangeFootprint::Parts all = footprint_->sends;
   all.insert(all.end(), footprint_->receives.begin(), footprint_->receives.end());
-  receives_use_ = use_of(all);
+  receives_use_ = use_of(all, words_.ends_receives);
 }
 void ExchangeRunner::end_uses(Side side) {
   if (has_sends(side)) sends_use_ = {};
-  if (has_receives(side) && footprint_ && setup_.terms().is_snapshot()) receives_use_ = use_of(footprint_->receives);
+  if (has_receives(side) && footprint_ && setup_.terms().is_snapshot())
+    receives_use_ = use_of(footprint_->receives, words_.ends_receives);
   if (has_receives(side)) receives_use_ = {};
 }
-detail::MemoryUse ExchangeRunner::use_of(const ExchangeFootprint::Parts& parts) {
-  return {setup_.terms().world.context(), parts, "an exchange", "finish()", started_at_};
+detail::MemoryUse ExchangeRunner::use_of(const ExchangeFootprint::Parts& parts, const char* completion) {
+  return {setup_.terms().world.context(), parts, words_.name, completion, started_at_};
 }
 
 // While the rank waits for something else, or polls.

@@ -35,6 +35,7 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   /// Until the exchange is withdrawn. One observer besides the log's.
   void set_observer(ExchangeObserver* observer) { observer_ = observer; }
 
+  void set_words(const Exchange::Words& words) { words_ = words; }
   void bind(std::span<const StridedView> views);
   void start(Side side, CallSite where);
   bool test(Side side, CallSite where);
@@ -79,7 +80,7 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   /// What a simulation that looks for races wants to know of the memory that runs touch.
   void begin_uses(Side side, CallSite where);
   void end_uses(Side side);
-  detail::MemoryUse use_of(const ExchangeFootprint::Parts& parts);
+  detail::MemoryUse use_of(const ExchangeFootprint::Parts& parts, const char* completion);
 
   ExchangeSetup setup_;
   ExchangeProgress progress_;
@@ -89,6 +90,7 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   std::optional<ExchangeFootprint> footprint_;  // of the arrays as they are bound
   detail::MemoryUse sends_use_, receives_use_;
   CallSite started_at_{};  // while uses are watched
+  Exchange::Words words_ = {};
   const detail::ProcessOfRank process_ = {};
   int polls_left_ = 0;  // of test(), until the world is looked at
   int exceptions_before_ = std::uncaught_exceptions();

@@ -53,6 +53,9 @@ class Transport {
     const void* first = nullptr;
     std::size_t size_bytes = 0;
     Touch touch = Touch::loads;
+    /// What the bytes are of, for people, as long as the call; null: nothing that has a name.
+    const char* of = nullptr;
+    const void* of_first = nullptr;  ///< where that begins
   };
   virtual bool watches_uses() const noexcept { return false; }
   virtual std::uint64_t begin_use(std::span<const Use>, const char* /*name*/, const char* /*completion*/, CallSite) {

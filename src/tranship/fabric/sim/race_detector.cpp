@@ -351,8 +351,11 @@ void RaceDetector::refuse(const Access& earlier, const Access& later, const Know
     missing = fmt::format("rank {} has not waited for it", later.rank);
   if (is_atomic(earlier) && is_atomic(later))
     missing += fmt::format("; {} and {} are not atomic with each other", word(earlier), word(later));
+  const Use& named = later.use.of ? later.use : earlier.use;
   const std::string place =
-      bytes.memory == Bytes::Memory::own
+      named.of ? fmt::format("bytes [{}, {}) of {} of rank {}", std::ptrdiff_t(bytes.first - named.of_first),
+                             std::ptrdiff_t(bytes.end - named.of_first), named.of, bytes.owner)
+      : bytes.memory == Bytes::Memory::own
           ? fmt::format("bytes [{:#x}, {:#x}) of memory of rank {}", bytes.first, bytes.end, bytes.owner)
           : fmt::format("bytes [{}, {}) of the symmetric heap of rank {}", bytes.first, bytes.end, bytes.owner);
   Error error =

@@ -71,6 +71,8 @@ class RaceDetector {
     Side side = Side::peer;
     WordKind kind{};                   ///< of a word that is accessed atomically
     const char* completion = nullptr;  ///< the call that completes it; nullptr of what a quiet completes
+    const char* of = nullptr;          ///< what the bytes are of, as long as the detector; nullptr: it has no name
+    std::size_t of_first = 0;          ///< where that begins
   };
   /// Bytes [first, end) of the symmetric heap of `owner`, or addresses of memory that no other rank reaches.
   struct Bytes {
@@ -96,6 +98,9 @@ class RaceDetector {
   };
 
   explicit RaceDetector(int ranks);
+
+  /// The same name, as long as the detector.
+  const char* kept(const char* name) { return names_.emplace(name).first->c_str(); }
 
   /// The calling rank's accesses, over when the call returns. Throws `race`.
   void access(Rank rank, const Accesses& all);
@@ -200,6 +205,7 @@ class RaceDetector {
   std::vector<RankState> ranks_;
   std::vector<ByteMap<Cell>> heaps_;
   std::vector<Words> words_;
+  std::set<std::string> names_;  // of memory, in uses
 };
 
 }  // namespace tranship

@@ -333,11 +333,26 @@ std::uint64_t SimTransport::begin_use(std::span<const Use> uses, const char* nam
                                       CallSite where) {
   using What = RaceDetector::What;
   using Side = RaceDetector::Side;
-  std::vector<RaceDetector::Accesses> all(2);
-  all[0].use = {.what = What::read, .name = name, .where = where, .side = Side::source, .completion = completion};
-  all[1].use = {.what = What::write, .name = name, .where = where, .side = Side::target, .completion = completion};
-  for (const Use& use : uses)
-    all[use.touch == Touch::loads ? 0 : 1].bytes.push_back(simulation_.bytes_at(rank_, use.first, use.size_bytes));
+  std::vector<RaceDetector::Accesses> all;
+  const char* of = nullptr;
+  for (const Use& use : uses) {
+    const bool loads = use.touch == Touch::loads;
+    const What what = loads ? What::read : What::write;
+    if (all.empty() || use.of != of || all.back().use.what != what) {
+      of = use.of;
+      RaceDetector::Use touched{.what = what,
+                                .name = name,
+                                .where = where,
+                                .side = loads ? Side::source : Side::target,
+                                .completion = completion};
+      if (of) {
+        touched.of = simulation_.race_detector()->kept(of);
+        touched.of_first = simulation_.bytes_at(rank_, use.of_first, 1).first;
+      }
+      all.push_back({.use = touched, .bytes = {}});
+    }
+    all.back().bytes.push_back(simulation_.bytes_at(rank_, use.first, use.size_bytes));
+  }
   return simulation_.race_detector()->begin(rank_, all);
 }
 
