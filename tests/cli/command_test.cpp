@@ -751,6 +751,26 @@ TEST(Info, ListsBackends) {
     EXPECT_NE(text.find(backend.at("note").as_string()), std::string::npos) << text;
 }
 
+TEST(Info, RefusesAMalformedRequestForCards) {
+  const auto info = Workplace().run({"info", "--json"}).json();
+  bool has_cards = false;
+  for (const auto& devices : info.at("devices").items()) has_cards |= devices.at("kind") == "cuda";
+  if (!has_cards) GTEST_SKIP() << "this build has no devices of kind cuda";
+  for (const auto& [text, expected] :
+       {std::pair("software:x", "software[:CARDS]"), std::pair("sofware", "it must be none, software, or")}) {
+    ::setenv("TRANSHIP_CUDA", text, 1);
+    const Outcome refused = Workplace().run({"info"});
+    expect_error(refused, 1);
+    EXPECT_NE(refused.errors.find(text), std::string::npos) << refused.errors;
+    EXPECT_NE(refused.errors.find(expected), std::string::npos) << refused.errors;
+  }
+  ::setenv("TRANSHIP_CUDA", "software:2", 1);
+  const std::string shown = Workplace().run({"info"}).output;
+  ::unsetenv("TRANSHIP_CUDA");
+  EXPECT_NE(shown.find("  cuda       absent   2        ranks on cards"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("software card, software card"), std::string::npos) << shown;
+}
+
 TEST(Layout, ShowsWhoOwnsWhat) {
   const Outcome shown = Workplace().run({"layout", "f64[10,6] @ 2x3 : cyclic(2), block"});
   EXPECT_EQ(shown.code, 0) << shown.errors;

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -18,6 +21,39 @@ const char* state_of(const Backend& backend) {
   return backend.state == Backend::State::present ? "present" : "absent";
 }
 
+struct NamedDevices {
+  std::string_view kind;
+  DeviceFamilyState state;
+};
+std::vector<NamedDevices> devices_here() {
+  std::vector<NamedDevices> out;
+  for (const DeviceFamily& family : device_families())
+    if (family.state) out.push_back({family.kind, family.state()});
+  return out;
+}
+
+/// One row for each name: whether ranks run there, and how many devices buffers can be on.
+std::string places_text() {
+  TextTable table({{"back-end"}, {"ranks"}, {"devices"}, {""}});
+  std::vector<NamedDevices> devices = devices_here();
+  for (const Backend& backend : available_backends()) {
+    const auto same =
+        std::find_if(devices.begin(), devices.end(), [&](const NamedDevices& one) { return one.kind == backend.name; });
+    std::string note(backend.note), count;
+    if (same != devices.end()) {
+      count = std::to_string(same->state.count);
+      note += "; devices: " + same->state.note;
+      devices.erase(same);
+    } else if (backend.name == "cuda") {
+      note += "; devices: not in this build";
+    }
+    table.add({std::string(backend.name), state_of(backend), count, note});
+  }
+  for (const NamedDevices& one : devices)
+    table.add({std::string(one.kind), "", std::to_string(one.state.count), one.state.note});
+  return table.text();
+}
+
 /// How what no cache holds is moved.
 CopyMethod large_way() {
   return copy_method(std::numeric_limits<long long>::max());
@@ -28,11 +64,8 @@ void print_json() {
   for (const Backend& backend : available_backends())
     backends.push_back({{"name", backend.name}, {"state", state_of(backend)}, {"note", backend.note}});
   Json devices = Json::array();
-  for (const DeviceFamily& family : device_families())
-    if (family.state) {
-      const DeviceFamilyState state = family.state();
-      devices.push_back({{"kind", family.kind}, {"count", state.count}, {"note", state.note}});
-    }
+  for (const NamedDevices& one : devices_here())
+    devices.push_back({{"kind", one.kind}, {"count", one.state.count}, {"note", one.state.note}});
   const Machine& machine = this_machine();
   print_document(Json{{"version", TRANSHIP_VERSION},
                       {"build", TRANSHIP_BUILD},
@@ -55,18 +88,7 @@ void print_json() {
 }
 
 void print_text() {
-  std::string out = fmt::format("tranship {} ({}, {})\n\n", TRANSHIP_VERSION, TRANSHIP_BUILD, TRANSHIP_COMPILER);
-  TextTable table({{"back-end"}, {"state"}, {""}});
-  for (const Backend& backend : available_backends())
-    table.add({std::string(backend.name), state_of(backend), std::string(backend.note)});
-  bool has_devices = false;
-  TextTable devices({{"devices"}, {"number"}, {""}});
-  for (const DeviceFamily& family : device_families())
-    if (family.state) {
-      const DeviceFamilyState state = family.state();
-      has_devices = true;
-      devices.add({std::string(family.kind), std::to_string(state.count), state.note});
-    }
+  const std::string out = fmt::format("tranship {} ({}, {})\n\n", TRANSHIP_VERSION, TRANSHIP_BUILD, TRANSHIP_COMPILER);
   const Machine& machine = this_machine();
   TextTable facts({{"machine"}, {""}});
   facts.add(
@@ -80,7 +102,7 @@ void print_text() {
   facts.add({"rows of 8 KiB and more", name_of(large_way().long_rows)});
   facts.add({"stores", fmt::format("plain below {}, then {} (TRANSHIP_STORES)", human_bytes(large_traffic_min()),
                                    name_of(large_way().stores))});
-  print(out + table.text() + "\n" + (has_devices ? devices.text() + "\n" : "") + facts.text());
+  print(out + places_text() + "\n" + facts.text());
 }
 
 }  // namespace
