@@ -9,6 +9,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/memory_use.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/typed_words.hpp>
 #include <tranship/face/shmem/views.hpp>
@@ -128,6 +129,20 @@ Reduction team_reduction(const std::string& name) {
       return static_cast<Reduction>(i);
   throw Error(ErrorCode::invalid_use,
               "reduction '" + name + "': needs sum, product, min, max, bit_and, bit_or or bit_xor");
+}
+
+/// Calls f(bytes) for stretches of elements that lie one after the other, as far as the last dimensions say so.
+template <class F>
+void for_each_row(const std::byte* first, std::size_t width, std::span<const Index> extents,
+                  std::span<const Index> strides_bytes, F&& f) {
+  while (!extents.empty() && strides_bytes.back() == Index(width)) {
+    width *= std::size_t(extents.back());
+    extents = extents.first(extents.size() - 1);
+    strides_bytes = strides_bytes.first(strides_bytes.size() - 1);
+  }
+  if (extents.empty()) return f(std::span(first, width));
+  for (Index i = 0; i < extents[0]; ++i)
+    for_each_row(first + i * strides_bytes[0], width, extents.subspan(1), strides_bytes.subspan(1), f);
 }
 
 /// Whether a transfer of so many bytes neither waits nor takes long.
@@ -357,6 +372,25 @@ void bind_one_sided(nb::module_& module) {
         });
       },
       "name"_a, "target"_a, "source"_a, "reduction"_a = "sum", "root"_a = 0, "Collective over the world.");
+  module.def(
+      "touches",
+      [](const std::shared_ptr<RankHandle>& rank, std::uintptr_t data, std::size_t width,
+         const std::vector<Index>& extents, const std::vector<Index>& strides_bytes, bool stores) {
+        Context& rma = rank->world().context();
+        if (!detail::MemoryUse::is_watched(rma)) return;
+        const CallSite where = python_call_site();
+        for_each_row(
+            reinterpret_cast<const std::byte*>(data), width, extents, strides_bytes,
+            [&](std::span<const std::byte> bytes) { stores ? rma.writes(bytes, where) : rma.reads(bytes, where); });
+      },
+      "world"_a, "data"_a, "width"_a, "extents"_a, "strides_bytes"_a, "stores"_a);
+  module.def(
+      "acquires",
+      [](const SymmetricHandle& variable) {
+        Context& rma = variable->rank()->world().context();
+        with_words(variable->numbers("acquires"), "acquires", [&](auto word) { rma.acquires(word); });
+      },
+      "variable"_a);
   module.def("fence", [](const std::shared_ptr<RankHandle>& rank) {
     const CallSite where = python_call_site();
     Context& rma = rank->world().context();

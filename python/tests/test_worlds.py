@@ -507,6 +507,110 @@ def test_a_simulation_finds_a_missing_wait():
             ts.simulate(2, body, seed=seed)
 
 
+def test_a_simulation_finds_loads_and_stores_that_are_announced():
+    cells = lambda world: ts.distribution(8, grid=2, overlap=1, edge="toroidal")
+    missing = []
+
+    def halo(touch):
+        def body(world):
+            u = ts.array(world, cells(world), name="u")
+            exchange = ts.halo(u)
+            with exchange:
+                touch(world, u)
+            world.reads(u.local, u)
+
+        return body
+
+    def put(waits, touch):
+        def body(world):
+            x = ts.symmetric(world, (4, 3))
+            if world.rank == 0:
+                x[1:3, ::2].put(np.ones((2, 2)), 1)
+            if waits:
+                world.barrier()
+            if world.rank == 1:
+                touch(world, x.local)
+            world.barrier()
+
+        return body
+
+    races = [
+        halo(lambda world, u: world.writes(u.local[1:2])),
+        halo(lambda world, u: world.reads(u.local[:1])),
+        halo(lambda world, u: world.writes(u)),
+        put(False, lambda world, x: world.reads(x[1])),
+        put(False, lambda world, x: world.writes(x[::-1, 2])),
+    ]
+    for number, body in enumerate(races):
+        with pytest.raises(ts.Race, match=r"test_worlds.py.*simulated with seed 3$"):
+            ts.simulate(2, body, seed=3)
+            missing.append(number)
+    assert not missing
+    orders = [
+        halo(lambda world, u: world.writes(u.local[2:-2])),
+        halo(lambda world, u: world.reads(u.local[1:-1])),
+        put(False, lambda world, x: world.writes(x[:, 1], x[0], x[1:1])),
+        put(True, lambda world, x: world.writes(x)),
+    ]
+    for body in orders:
+        ts.simulate(2, body, seed=3)
+        ts.launch(2, body)
+
+
+def test_a_simulation_sees_leases_of_arrays():
+    def body(world, early):
+        data = ts.symmetric(world, 6)
+        u = ts.wrap(world, ts.distribution(12, grid=2), data.local, name="u")
+        if early and world.rank == 0:
+            data.put(np.ones(6), 1)
+        if not early:
+            world.barrier()
+        with u.read():
+            pass
+        world.barrier()
+        if not early and world.rank == 0:
+            data.put(np.ones(6), 1)
+        world.barrier()
+
+    with pytest.raises(ts.Race, match="a lease to read"):
+        ts.simulate(2, lambda world: body(world, True))
+    ts.simulate(2, lambda world: body(world, False))
+
+
+def test_a_simulation_learns_from_a_variable_that_is_polled():
+    def body(world):
+        data, flag = ts.symmetric(world, 4), ts.symmetric(world, 1, "u8")
+        if world.rank == 0:
+            data.put([1, 2, 3, 4], 1, signal=flag)
+        else:
+            while not flag.test("!=", 0):
+                pass
+            world.acquires(flag)
+            world.reads(data)
+        world.barrier()
+
+    ts.simulate(2, body)
+    with pytest.raises(ts.InvalidUse, match="symmetric"):
+        ts.launch(1, lambda world: world.acquires(np.zeros(1)))
+
+
+def test_what_a_simulated_rank_raises_names_the_seed():
+    def body(world):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as caught:
+        ts.simulate(2, body, seed=11)
+    assert caught.value.args == ("mine",)
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__ == ["simulated with seed 11"]
+
+    def misuse(world):
+        world.broadcast(1, root=9)
+
+    with pytest.raises(ts.InvalidUse, match="; simulated with seed 11$"):
+        ts.simulate(2, misuse, seed=11)
+
+
 FACES = {
     "launch": "ts.launch(lambda world: None)",
     "join": "ts.join()",

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ._amounts import amount
 from . import _core
-from ._errors import InvalidUse, NoMemory
+from ._errors import Error, InvalidUse, NoMemory
 from ._ground import current
 from ._tracing import in_children
+from ._views import as_view
 
 __all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
 
@@ -85,6 +86,46 @@ class World:
     def quiet(self) -> None:
         """Completes this rank's transfers: puts are at their peers, gets and values are here."""
         _core.quiet(self._core)
+
+    def reads(self, *memory: Any) -> None:
+        """This rank loads these elements, from its last wait or barrier to its next.
+
+        Each is a view of memory, such as ``u.local[1:-1]``, or an array or a symmetric array as a whole. Where ranks are
+        simulated, accesses of others to the same elements that nothing orders raise :class:`Race`; elsewhere nothing
+        happens.
+
+        Examples
+        --------
+        >>> import tranship as ts
+        >>> def main(world):
+        ...     x = ts.symmetric(world, 2)
+        ...     x.put([1, 2], 1 - world.rank)
+        ...     world.reads(x)  # a barrier is missing before it
+        >>> try:
+        ...     ts.simulate(2, main)
+        ... except ts.Race as race:
+        ...     print("loads" in str(race))
+        True
+        """
+        self._touches(memory, False)
+
+    def writes(self, *memory: Any) -> None:
+        """This rank stores to these elements; as :meth:`reads`."""
+        self._touches(memory, True)
+
+    def acquires(self, variable: Any) -> None:
+        """This rank has seen the value of a symmetric variable by plain loads of ``variable.local``: what was put with
+        it is there, as after ``wait_until``."""
+        if not hasattr(variable, "wait_until"):
+            raise InvalidUse(f"acquires() takes a symmetric array, not a {type(variable).__name__}")
+        _core.acquires(variable._core)
+
+    def _touches(self, memory: tuple[Any, ...], stores: bool) -> None:
+        for one in memory:
+            view = as_view(getattr(one, "local", one))
+            if view.size:
+                address = view.__array_interface__["data"][0]
+                _core.touches(self._core, address, view.itemsize, view.shape, view.strides, stores)
 
     def all_gather(self, value: Any) -> list[Any]:
         """Collective: one value of each rank, in their order, on all of them. Values are pickled: for set-ups and
@@ -489,6 +530,15 @@ def _launch_processes(
         return [result_of(rank) for rank in range(ranks)]
 
 
+def _say(error: Exception, what: str) -> None:
+    """Adds to the text of an error of tranship, and as a note to one of the program's own, whose arguments are its own."""
+    if isinstance(error, Error):
+        if what not in str(error):
+            error.args = (f"{error.args[0] if error.args else ''}; {what}", *error.args[1:])
+    elif hasattr(error, "add_note"):  # from Python 3.11 on
+        error.add_note(what)
+
+
 def simulate(
     ranks: int,
     f: Callable[[World], T],
@@ -503,7 +553,8 @@ def simulate(
     """Runs ``f(world)`` as ranks of one thread, under a scheduler that is as unhelpful as the rules allow.
 
     Puts, updates and signals arrive late, in pieces and in any order that no fence, quiet or signal forbids; all of it
-    follows from ``seed``. Accesses that nothing orders raise :class:`Race`, which names both places.
+    follows from ``seed``, which the text of each error names, and from Python 3.11 on a note of each exception of the
+    program's own. Accesses that nothing orders raise :class:`Race`, which names both places.
 
     Parameters
     ----------
@@ -516,15 +567,19 @@ def simulate(
     if peers not in ("reachable", "messaged"):
         raise InvalidUse(f"peers='{peers}': needs 'reachable' or 'messaged'")
     results: dict[int, Any] = {}
-    _core.launch_ranks(
-        ranks,
-        _as_rank(f, results.__setitem__),
-        "sim",
-        timeout,
-        heap_bytes,
-        None,
-        seed,
-        peers == "messaged",
-        ranks_per_host,
-    )
+    try:
+        _core.launch_ranks(
+            ranks,
+            _as_rank(f, results.__setitem__),
+            "sim",
+            timeout,
+            heap_bytes,
+            None,
+            seed,
+            peers == "messaged",
+            ranks_per_host,
+        )
+    except Exception as error:
+        _say(error, f"simulated with seed {seed}")
+        raise
     return [results[rank] for rank in range(ranks)]

@@ -22,6 +22,12 @@ class MemoryUse {
     return context.transport_ && context.transport_->watches_uses();
   }
 
+  /// What the rank does at this moment, under a name that is a literal. Only where it is watched. Throws `race`.
+  static void touches(const Context& context, const void* first, std::size_t size_bytes, Touch touch, const char* name,
+                      CallSite where) {
+    context.transport_->touches(first, size_bytes, touch, name, where);
+  }
+
   MemoryUse() = default;  ///< of no memory
   /// `name` is the operation ("an exchange"), `completion` the call that ends it ("finish()"); both are literals.
   /// Throws `race`.

@@ -5,6 +5,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/memory_use.hpp>
 #include <tranship/memory/combination.hpp>
 
 namespace tranship {
@@ -247,17 +248,42 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
                      .device = access.device,
                      .cause = {},
                      .region = cells_.region_of(access.cells, scope.cells, scope.depth)};
-  switch (intent) {
-    case Intent::read:
-      return buffer_->read(local, where);
-    case Intent::write:
-      return buffer_->write(local, where);
-    case Intent::read_write:
-      return buffer_->read_write(local, where);
-    case Intent::accumulate:
-      break;
+  const auto opened = [&] {
+    switch (intent) {
+      case Intent::read:
+        return buffer_->read(local, where);
+      case Intent::write:
+        return buffer_->write(local, where);
+      case Intent::read_write:
+        return buffer_->read_write(local, where);
+      case Intent::accumulate:
+        break;
+    }
+    return buffer_->accumulate(combine, local, where);
+  };
+  Lease lease = opened();
+  if (lease.view().data == view_.data) announce(intent, *local.region, where);
+  return lease;
+}
+
+void Coherence::announce(Intent intent, const Region& local, CallSite where) const {
+  const Context& rma = world_.context();
+  if (!detail::MemoryUse::is_watched(rma)) return;
+  const Touch touch = intent == Intent::read ? Touch::loads : Touch::stores;
+  const char* const name = intent == Intent::read    ? "a lease to read"
+                           : intent == Intent::write ? "a lease to write"
+                                                     : "a lease to read and write";
+  const int last = view_.extents.size() - 1;
+  for (const Box& box : local.boxes()) {
+    Indices rows = box.extents();
+    const Index row = last >= 0 && view_.strides[last] == 1 ? std::exchange(rows[last], 1) : 1;
+    for_each_coordinate(rows, [&](const Indices& at) {
+      Index offset = 0;
+      for (int d = 0; d <= last; ++d) offset += (box.lower[d] + at[d]) * view_.strides[d];
+      detail::MemoryUse::touches(rma, static_cast<const std::byte*>(view_.data) + offset * size_bytes(view_.type),
+                                 std::size_t(row * size_bytes(view_.type)), touch, name, where);
+    });
   }
-  return buffer_->accumulate(combine, local, where);
 }
 
 Region Coherence::owned() {

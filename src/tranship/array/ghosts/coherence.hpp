@@ -124,6 +124,8 @@ class Coherence {
 
  private:
   Region owned();
+  /// Tells a simulation that looks for races what a lease on the host lets its holder do.
+  void announce(Intent intent, const Region& local, CallSite where) const;
   template <class F>
   void update(const Region& cells, F&& f);
   void reduce(const std::vector<Pending>& what, CallSite where);
