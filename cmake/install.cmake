@@ -28,7 +28,8 @@ install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/
 # names nothing itself, so that what it needs is linked without `--static`, too.
 set(tranship_pc_needs " -lfmt -lhwloc -lboost_context -lz -ldeflate -lstdc++ -lm -pthread")
 set(tranship_vsip_pc_needs " -lfftw3f -lfftw3 -lstdc++ -lm")
-foreach(tranship_pc tranship_pc tranship_vsip_pc)
+set(tranship_cuda_pc_needs " -lfmt -ldl -lstdc++ -lm -pthread")
+foreach(tranship_pc tranship_pc tranship_vsip_pc tranship_cuda_pc)
   if(tranship_library_type STREQUAL "STATIC_LIBRARY")
     set(${tranship_pc}_libs "${${tranship_pc}_needs}")
     set(${tranship_pc}_private_libs "")
@@ -40,6 +41,11 @@ endforeach()
 file(RELATIVE_PATH tranship_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tranship.pc.in ${PROJECT_BINARY_DIR}/tranship.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tranship.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET tranship_cuda)
+  configure_file(cmake/tranship-cuda.pc.in ${PROJECT_BINARY_DIR}/tranship-cuda.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tranship-cuda.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 if(TARGET tranship_vsip)
   foreach(tranship_vsip_library vsip vsip_checked)
