@@ -255,16 +255,14 @@ TEST(ExchangeRaces, messages_name_the_array_and_the_call_that_is_missing) {
     for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
     EXPECT_EQ(message.find("0x"), std::string::npos) << message;
   };
-  const auto writes_second_cell = [](const Array<double>& array) {
-    return [&](Rig& r) {
-      if (r.world.rank() == 1) r.rma.writes(std::span(array.data() + 1, 1), second);
-    };
+  const auto write_second_cell = [](Rig& r, const Array<double>& array) {
+    if (r.world.rank() == 1) r.rma.writes(std::span(array.data() + 1, 1), second);
   };
   expect_says(message_of([&](Rig& r) {
                 const Array<double> u(r.world, ring(2), BufferOptions{.name = "u"});
                 HaloExchange halo({u});
                 halo.start(first);
-                writes_second_cell(u)(r);
+                write_second_cell(r, u);
                 halo.finish();
               }),
               {"bytes [8, 16) of array 'u' f64[8] @ 2 : block+overlap(1,1,toroidal) of rank 1", "finish() is missing"});
@@ -274,7 +272,7 @@ TEST(ExchangeRaces, messages_name_the_array_and_the_call_that_is_missing) {
                 HaloExchange halo({a});
                 if (r.world.rank() == 1) {
                   halo.start(first);
-                  writes_second_cell(a)(r);
+                  write_second_cell(r, a);
                 }
                 r.world.barrier();
               }),

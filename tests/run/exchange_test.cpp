@@ -755,8 +755,7 @@ TEST(Exchange, WhoLeavesMakesThePeersFail) {
 class DroppedExchange : public ::testing::TestWithParam<std::tuple<On, Schedule>> {};
 INSTANTIATE_TEST_SUITE_P(All, DroppedExchange,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::apart, On::dealt, On::sub,
-                                                              On::listed_hosts),
+                                                              On::hosts, On::apart, On::dealt),
                                             ::testing::Values(Schedule::direct, Schedule::staged)),
                          [](const ::testing::TestParamInfo<std::tuple<On, Schedule>>& info) {
                            return fmt::format("{}_{}", name_of(std::get<0>(info.param)),
@@ -767,34 +766,33 @@ INSTANTIATE_TEST_SUITE_P(All, DroppedExchange,
 TEST_P(DroppedExchange, ByAnExceptionThatIsCaughtIsToldToThePeers) {
   const auto [on, schedule] = GetParam();
   run_on(on, 3, [schedule = schedule](World& world) {
-    for (const bool tests : {false, true}) {
-      const ArraySpec spec = ring(9, 3);
-      const std::vector<ArraySpec> fields = {spec};
-      const ArrayRef array = allocate_array(world, spec);
-      const std::int64_t timeout_ns = world.timeout_ns();
-      try {
-        Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
-        halo();
-        if (world.rank() == 0) {
-          if (tests) halo.start();
-          throw std::runtime_error("a fault that is caught");
-        }
-        world.set_timeout_ns(4'000'000'000);
-        const Error error = error_of_rank([&] {
-          // Its start may have been seen.
-          for (int epoch = 0; epoch < 2; ++epoch) {
-            halo.start();
-            if (!tests) halo.finish();
-            while (tests && !halo.test()) RealSync::pause();
-          }
-        });
-        require_says(error, ErrorCode::peer_lost, {"rank 0 has left the exchange"});
-      } catch (const std::runtime_error& fault) {
-        if (world.rank() != 0) throw;
+    const bool tests = schedule == Schedule::staged;
+    const ArraySpec spec = ring(9, 3);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    const std::int64_t timeout_ns = world.timeout_ns();
+    try {
+      Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+      halo();
+      if (world.rank() == 0) {
+        if (tests) halo.start();
+        throw std::runtime_error("a fault that is caught");
       }
-      world.set_timeout_ns(timeout_ns);
-      world.barrier();
+      world.set_timeout_ns(1'000'000'000);
+      const Error error = error_of_rank([&] {
+        // Its start may have been seen.
+        for (int epoch = 0; epoch < 2; ++epoch) {
+          halo.start();
+          if (!tests) halo.finish();
+          while (tests && !halo.test()) RealSync::pause();
+        }
+      });
+      require_says(error, ErrorCode::peer_lost, {"rank 0 has left the exchange"});
+    } catch (const std::runtime_error& fault) {
+      if (world.rank() != 0) throw;
     }
+    world.set_timeout_ns(timeout_ns);
+    world.barrier();
   });
 }
 

@@ -32,7 +32,7 @@ std::vector<std::vector<ExchangeArray>> exchanged(const std::vector<std::vector<
 class ExchangeLeases : public ExchangeObserver {
  public:
   /// `slots` are the arrays of each slot of the plan, and must outlive this, as the plan must.
-  ExchangeLeases(const std::vector<std::vector<LeasedArray>>& slots, const TransferPlan& plan, Sources sources);
+  ExchangeLeases(const std::vector<std::vector<LeasedArray>>& slots, const TransferPlan& plan);
 
   /// Devices may hold cells that are sent.
   bool start_may_wait() const noexcept override;
@@ -52,8 +52,6 @@ class ExchangeLeases : public ExchangeObserver {
         : array(of_array), slot(of_slot), exchange_(of) {}
 
     const TouchedCells& cells() override;
-    CallSite since() const noexcept override { return exchange_.since_; }
-    bool leaves_cells_alone() const noexcept override { return exchange_.sources_ == Sources::snapshot; }
     std::vector<Lease> leases_in(Buffer& buffer) override;
     void keep(std::vector<Lease> opened) noexcept override { leases = std::move(opened); }
 
@@ -76,7 +74,6 @@ class ExchangeLeases : public ExchangeObserver {
   void invalidate(Coherence& array, const Region& region) const noexcept;
 
   const TransferPlan& plan_;
-  const Sources sources_;
   std::deque<Member> members_;         // which stay where they are
   std::vector<TouchedCells> touched_;  // of each slot, once any array has a buffer
   CallSite since_{"", 0};

@@ -343,37 +343,6 @@ TEST_P(CoherenceOn, the_first_lease_finds_the_exchange_in_flight) {
   });
 }
 
-TEST_P(CoherenceOn, elements_in_flight_are_neither_filled_nor_counted) {
-  launch(2, [&](World& world) {
-    const auto one = [](const Indices&) { return 1.0; };
-    for (const bool had_lease : {false, true}) {
-      const Layout u = array(world, ring, "u");
-      u.fill_owned(one);
-      if (had_lease) (void)u.read();
-      HaloExchange halo({u});
-      halo.start();
-      EXPECT_NE(error_of([&] { u.fill_owned(one); }), "");
-      if (had_lease)
-        EXPECT_EQ(u.count_wrong(one), 4) << "ghosts that have no value yet";
-      else
-        EXPECT_NE(error_of([&] { (void)u.count_wrong(one); }).find("fills some of them"), std::string::npos);
-      halo.finish();
-      EXPECT_EQ(u.count_wrong(one), 0);
-      u.fill_owned(one);
-    }
-    const Layout u = array(world, ring, "u"), whole = array(world, {{12}, grid(1), {tranship::whole()}}, "whole");
-    u.fill_owned(one);
-    HaloExchange later({u}, {}, HaloDirection::update, {.sources = Sources::snapshot});
-    later.start();
-    u.fill_owned([](const Indices&) { return 2.0; });
-    later.finish();
-    Redistribution gather(u, whole);
-    gather.start();
-    EXPECT_EQ(u.count_wrong([](const Indices&) { return 2.0; }), 4) << "what is sent may be read";
-    gather.finish();
-  });
-}
-
 TEST_P(CoherenceOn, the_first_lease_finds_sums_and_sources_in_flight) {
   launch(2, [&](World& world) {
     const auto one = [](const Indices&) { return 1.0; };

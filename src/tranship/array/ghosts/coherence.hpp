@@ -124,8 +124,6 @@ class Coherence {
 
  private:
   Region owned();
-  /// Until there is a buffer, and with it leases. Throws `invalid_use`.
-  void check_in_flight(Intent intent, CallSite where);
   /// Tells a simulation that looks for races what a lease on the host lets its holder do.
   void announce(Intent intent, const Region& local, CallSite where) const;
   template <class F>

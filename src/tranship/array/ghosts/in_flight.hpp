@@ -16,10 +16,6 @@ class InFlight {
 
   /// The local cells that the exchange reads, combines or writes.
   virtual const TouchedCells& cells() = 0;
-  /// Where it was started.
-  virtual CallSite since() const noexcept = 0;
-  /// Whether the program may touch all cells meanwhile (Sources::snapshot).
-  virtual bool leaves_cells_alone() const noexcept = 0;
   /// Leases on these cells in the host's memory of a buffer in which they are valid. Throws `invalid_use` where
   /// exchanges conflict with each other.
   virtual std::vector<Lease> leases_in(Buffer& buffer) = 0;
