@@ -1,14 +1,27 @@
 // planning: what it costs one rank to plan, against the extent, the number of ranks and the number of dimensions. Time
-// and size must not grow with the extent, and must stay far below the number of pairs of ranks.
+// and size must not grow with the extent, and must stay far below the number of pairs of ranks. Then what is done with
+// plans and layouts before anything moves: they are checked, explained, loaded, relabelled and connected.
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <harness/registry.hpp>
 
+#include <tranship/array/pipe.hpp>
+#include <tranship/base/random.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/plan/check_plan.hpp>
+#include <tranship/plan/explain.hpp>
 #include <tranship/plan/halo.hpp>
+#include <tranship/plan/plan_json.hpp>
 #include <tranship/plan/redistribution.hpp>
+#include <tranship/plan/relabel.hpp>
 
 namespace {
 
@@ -37,6 +50,104 @@ void measure(bench::Report& report, const std::vector<Case>& cases) {
     report.add({.name = cases[i].name + ", time", .unit = "us", .ours = ns[i] * 1e-3, .target = cases[i].target_us});
     report.add({.name = cases[i].name + ", size", .unit = "runs", .ours = double(runs[i])});
   }
+}
+
+constexpr double second_us = 1e6;
+
+/// What takes time alone: a row for each case.
+struct Act {
+  std::string name;
+  std::function<void()> run;
+  double target_us;
+};
+
+void measure(bench::Report& report, const std::vector<Act>& acts) {
+  for (const Act& act : acts) {
+    if (!report.wants(act.name)) continue;
+    const std::vector<double> ns = bench::medians_ns({{act.run}}, report.measure_options());
+    report.add({.name = act.name, .unit = "us", .ours = ns[0] * 1e-3, .target = act.target_us});
+  }
+}
+
+/// The same parts on the same ranks in a random order.
+Distribution shuffled(const Distribution& distribution) {
+  std::vector<Rank> ranks = distribution.grid().ranks();
+  SplitMix64 random(1);
+  for (std::size_t i = ranks.size() - 1; i > 0; --i) std::swap(ranks[i], ranks[random.next() % (i + 1)]);
+  return distribution.on_ranks(std::move(ranks));
+}
+
+/// Blocks of random sizes.
+Partition random_blocks(Index extent, Index parts, std::uint64_t seed) {
+  SplitMix64 random(seed);
+  std::vector<Index> bounds{0, extent};
+  for (Index part = 1; part < parts; ++part) bounds.push_back(Index(random.next() % std::uint64_t(extent)));
+  std::sort(bounds.begin(), bounds.end());
+  return irregular(std::move(bounds));
+}
+
+/// Blocks without a common factor meet in lattices, whatever the extent.
+void measure_walks(bench::Report& report) {
+  std::vector<Act> acts;
+  std::vector<std::unique_ptr<TransferPlan>> plans;
+  for (const auto& [a, b] : {std::pair<Index, Index>(9973, 10'007), {1'000'003, 1'000'033}})
+    for (const Index n : {Index(1'000'000'000), Index(1'000'000'000'000), Index(1'000'000'000'000'000)}) {
+      const TransferPlan& plan = *plans.emplace_back(std::make_unique<TransferPlan>(
+          plan_redistribution(spec({n}, grid(4), {cyclic(a)}), spec({n}, grid(5), {cyclic(b)}), 1)));
+      const std::string name = fmt::format("cyclic 4x{} to 5x{}, N = {:.0e}", a, b, double(n));
+      acts.push_back({name + ", explained", [&plan] { (void)explain_text(plan); }, 5000});
+      acts.push_back({name + ", checked", [&plan] { check_plan(plan).value(); }, 500});
+    }
+  measure(report, acts);
+}
+
+void measure_relabelling(bench::Report& report) {
+  const Index parts = 2048, n = 100'000'000;
+  const auto line = [&](const Partition& cut) { return Distribution({n}, grid(parts), {cut}); };
+  const auto act = [&](const std::string& what, const Distribution& from, const Distribution& to) {
+    return Act{fmt::format("relabel {} parts, {}", parts, what), [from, to] { (void)relabel(from, to); },
+               second_us / 2};
+  };
+  std::vector<Act> acts{act("block to cyclic 64, shuffled", line(block()), shuffled(line(cyclic(64))))};
+  if (!report.is_quick()) {
+    acts.push_back(act("cyclic 64 to cyclic 100, shuffled", line(cyclic(64)), shuffled(line(cyclic(100)))));
+    acts.push_back(act("blocks of random sizes", line(random_blocks(n, parts, 1)), line(random_blocks(n, parts, 2))));
+    acts.push_back(act("blocks of random sizes to cyclic 64", line(random_blocks(n, parts, 1)), line(cyclic(64))));
+    acts.push_back(act("3-D tiles, shuffled",
+                       Distribution({960, 960, 960}, grid(8, 16, 16), {cyclic(3), block(), cyclic(5)}),
+                       shuffled(Distribution({960, 960, 960}, grid(16, 4, 32), {cyclic(1), block(), cyclic(2)}))));
+  }
+  measure(report, acts);
+}
+
+void measure_loading(bench::Report& report) {
+  const Index peers = 100'000;
+  if (!report.wants("load a plan")) return;
+  const std::string text = save_plan(plan_redistribution(spec({peers, peers}, grid(peers, 1), {block(), whole()}),
+                                                         spec({peers, peers}, grid(1, peers), {whole(), block()}), 3));
+  measure(report, {{fmt::format("load a plan of {} peers", peers), [&] { (void)load_plan(text); }, second_us / 2}});
+}
+
+/// The ranks are threads. Each channel has memory of its own, of which nothing is touched before it is used.
+void measure_connecting(bench::Report& report) {
+  const std::string name = "connect a channel of 2e8 elements, cyclic 64 to cyclic 100, 4 ranks";
+  if (!report.wants(name)) return;
+  std::vector<double> us;
+  launch(4, [&](World& world) {
+    const Index n = 200'000'000;
+    const ArraySpec from{ElementType::u8, Distribution({n}, grid(4), {cyclic(64)})};
+    const ArraySpec to{ElementType::u8, Distribution({n}, grid(4), {cyclic(100)})};
+    for (int round = 0; round < 15; ++round) {
+      world.barrier();
+      const auto start = std::chrono::steady_clock::now();
+      const Pipe pipe(world, from, to, {.from = {.count = 1}, .to = {.count = 1}});
+      world.barrier();
+      if (world.rank() == 0)
+        us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+      world.barrier();
+    }
+  });
+  report.add({.name = name, .unit = "us", .ours = bench::median(us), .target = 5000});
 }
 
 /// A grid of `ranks` (a power of two) over `dims` dimensions, as square as it gets.
@@ -109,4 +220,9 @@ TRANSHIP_BENCH(planning, "one rank's plan against extent, ranks and dimensions")
                        return plan_redistribution(from, to, 85);
                      }});
   measure(report, cases);
+
+  measure_walks(report);
+  measure_relabelling(report);
+  measure_loading(report);
+  measure_connecting(report);
 }

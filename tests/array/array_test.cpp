@@ -1,9 +1,13 @@
 // Arrays as their users hold them: memory, views, and what is refused.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include <gtest/gtest.h>
 
+#include <tranship/array/local_array.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/tranship.hpp>
 
 #include "support/error_of.hpp"
@@ -178,6 +182,33 @@ TEST(Array, RefusesWhatDoesNotFit) {
               std::string::npos);
     world.barrier();
   });
+}
+
+// A buffer of a channel may be large and be used in part, or late: nothing is written before the program does.
+TEST(Array, MemoryOfALargeArrayIsZeroAndComesWhenItIsTouched) {
+  launch(1, [](World& world) {
+    const Index bytes = Index(96) << 20;
+    const ArraySpec spec{ElementType::u8, distribution({bytes}, grid(1), {block()})};
+    const Index before = resident_memory_bytes();
+    const ArrayRef array = allocate_array(world, spec);
+    const Index after = resident_memory_bytes();
+    EXPECT_LT(after - before, bytes / 2);
+    const auto* cells = static_cast<const std::byte*>(array.view.data);
+    for (Index at = 0; at < bytes; at += 4099) ASSERT_EQ(cells[at], std::byte(0));
+  });
+}
+
+TEST(Array, MemoryThatIsUsedAgainIsZero) {
+  for (const Index bytes : {Index(3000), Index(40) << 20})
+    launch(1, [&](World& world) {
+      for (int round = 0; round < 2; ++round) {
+        const std::shared_ptr<void> memory = world.local_memory(std::size_t(bytes), MemoryContent::zeros);
+        ASSERT_TRUE(memory);
+        auto* const cells = static_cast<std::byte*>(memory.get());
+        ASSERT_EQ(std::count(cells, cells + bytes, std::byte(0)), bytes) << round;
+        std::fill(cells, cells + bytes, std::byte(7));
+      }
+    });
 }
 
 }  // namespace

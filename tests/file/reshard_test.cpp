@@ -249,7 +249,7 @@ TEST(Reshard, AgreesWithTheOracleOnIndexedLayouts) {
                                     return test::random_indexed(random, extents, indexed_dims, 3, {5, 1, 2});
                                   const Distribution first =
                                       test::random_distribution(random, leading, {.replicas = random.one_in(2)});
-                                  return in_files(random, test::with_whole_rest(first, extents));
+                                  return in_files(random, test::with_rest(random, first, extents));
                                 };
                                 const Distribution from = any(), to = any();
                                 return reshard_fault(random, {type, from}, {type, to});

@@ -218,7 +218,7 @@ TEST(Distribution, ChecksStridesWithoutListingSlices) {
   };
   EXPECT_NO_THROW(of_columns(slices * (slices + 1)));
   EXPECT_THROW(of_columns(slices * (slices + 1) - 1), Error);
-  const Index cells = 1'000'000'000'000;
+  const Index cells = 1'000'000'000;
   EXPECT_NO_THROW(Distribution({cells}, grid(1'000'000), {cyclic(1).with_overlap(cells, 0)}, {.strides = {1}}));
 }
 

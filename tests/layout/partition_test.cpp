@@ -439,7 +439,7 @@ TEST(AxisParts, BearsTheLargestBlocks) {
 }
 
 TEST(AxisParts, RefusesAnOverlapThatMakesTooManySlicesReachTheEdge) {
-  const AxisParts axis(Index(1) << 40, 2, cyclic(1).with_overlap(Index(1) << 22, 0));
+  const AxisParts axis(Index(1) << 39, 2, cyclic(1).with_overlap(Index(1) << 22, 0));
   try {
     axis.slices(0);
     FAIL();
@@ -452,13 +452,13 @@ TEST(AxisParts, RefusesAnOverlapThatMakesTooManySlicesReachTheEdge) {
 
 // Sizes are sums in closed form: no slice is looked at, however many reach the edge.
 TEST(AxisParts, SizesDoNotTakeTheSlicesOneByOne) {
-  const Index extent = 1'000'000'000'000, parts = 1'000'000, slices = extent / parts;
+  const Index extent = 1'000'000'000, parts = 1'000'000, slices = extent / parts;
   const auto local_extent = [&](const Partition& cut, Index part) {
     return AxisParts(extent, parts, cut).local_extent(part);
   };
   const Partition rule = cyclic(1).with_overlap(2'000'000, 2'000'000, EdgePolicy::zero);
   EXPECT_EQ(local_extent(rule, 7), slices * 4'000'001);
-  // Of 10^12 cells on either side slice k of part p stores p + k * 10^6 before and the others behind: all cells.
+  // Of 10^9 cells on either side slice k of part p stores p + k * 10^6 before and the others behind: all cells.
   const Partition wide = cyclic(1).with_overlap(extent, extent);
   for (const Index part : {Index(0), Index(123'456), parts - 1}) EXPECT_EQ(local_extent(wide, part), slices * extent);
   const Partition left = cyclic(1).with_overlap(extent, 0);
@@ -502,7 +502,8 @@ TEST(AxisParts, RefusesWhatMakesNoSense) {
       {8, 2, cyclic(0), ErrorCode::invalid_use, "cyclic block of 0 cells; at least 1 is needed"},
       {8, 2, cyclic(4).with_modulo(3), ErrorCode::invalid_use, "cyclic block of 4 cells is not a multiple of modulo 3"},
       {8, 2, cyclic(4).with_minimum(5), ErrorCode::invalid_use, "cyclic block of 4 cells is below the minimum of 5"},
-      {8, 2, cyclic(INT64_MAX), ErrorCode::overflow, "9223372036854775807 x 2 does not fit in 63 bits"},
+      {8, 2, cyclic(INT64_MAX), ErrorCode::overflow,
+       "cyclic blocks of 9223372036854775807 cells: one for each of 2 parts do not fit in 63 bits"},
       {8, 2, cyclic(4).with_interfaces(), ErrorCode::unsupported, "a cyclic(4) partition of interfaces is not defined"},
       {0, 2, block().with_interfaces(), ErrorCode::invalid_use,
        "a dimension of interfaces has extent 0, needs at least 1"},
@@ -512,8 +513,15 @@ TEST(AxisParts, RefusesWhatMakesNoSense) {
       {8, 2, irregular({1, 4, 8}), ErrorCode::invalid_use, "irregular bounds go from 1 to 8, must go from 0 to 8"},
       {8, 3, irregular({0, 5, 4, 8}), ErrorCode::invalid_use, "irregular bounds decrease from 5 to 4"},
       {8, 2, block().with_overlap(INT64_MAX, 1), ErrorCode::overflow,
-       "9223372036854775807 + 1 does not fit in 63 bits"},
-      {INT64_MAX, 2, block(), ErrorCode::overflow, "9223372036854775807 x 2 does not fit in 63 bits"},
+       "extent 8 in 2 parts with an overlap of 9223372036854775807 and 1 cell: together they may store more than "
+       "4611686018427387903 cells"},
+      {tranship::extent_max, 2, block().with_overlap(1, 1), ErrorCode::overflow,
+       "extent 4611686018427387903 in 2 parts with an overlap of 1 and 1 cell: together they may store more than "
+       "4611686018427387903 cells"},
+      {INT64_MAX, 2, block(), ErrorCode::overflow,
+       "extent 9223372036854775807; at most 4611686018427387903 is possible"},
+      {tranship::extent_max + 1, 1, whole(), ErrorCode::overflow,
+       "extent 4611686018427387904; at most 4611686018427387903 is possible"},
   };
   for (const BadPartition& bad : cases) {
     try {

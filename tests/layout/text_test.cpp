@@ -261,7 +261,15 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8] @ 4 : cyclic(2)+interfaces", ErrorCode::unsupported,
        "column 14: a cyclic(2) partition of interfaces is not defined"},
       {"f64[8] @ 4 : block+overlap(9223372036854775807,1)", ErrorCode::overflow,
-       "column 14: 9223372036854775807 + 1 does not fit in 63 bits"},
+       "column 14: extent 8 in 4 parts with an overlap of 9223372036854775807 and 1 cell: together they may store "
+       "more "
+       "than 4611686018427387903 cells"},
+      {"u8[4611686018427387904] @ 2 : block", ErrorCode::overflow,
+       "column 4: extent 4611686018427387904 of dimension 0; at most 4611686018427387903 is possible"},
+      {"u8[8, 9223372036854775807] @ 1x2 : whole, block", ErrorCode::overflow,
+       "column 7: extent 9223372036854775807 of dimension 1; at most 4611686018427387903 is possible"},
+      {"f64[4611686018427387903] @ 2 : block", ErrorCode::overflow,
+       "column 4: the bytes of f64[4611686018427387903], 8 for each element, do not fit in 63 bits"},
       {"f64[8] @ 4 : block+overlap(1,1,round)", ErrorCode::bad_text,
        "column 32: found 'round'; expected truncate, toroidal, zero, replicate, replicate_local or open"},
       {"f64[8] @ 4 : block+overlap(1)", ErrorCode::bad_text,

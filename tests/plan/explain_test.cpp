@@ -1,5 +1,6 @@
 // Summaries against a walk over every transfer, stretches by hand, and the texts as golden files.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -114,6 +115,55 @@ TEST(Explain, Stretches) {
   EXPECT_EQ(summarise(list).received_stretches, (Stretches{2, 6, 6, {{2, 1, 4}, {4, 1, 12}}}));
 
   EXPECT_EQ(summarise(TransferPlan{}).received_stretches, Stretches{});
+}
+
+/// The stretches of a plan that has one dimension and lattices, one by one.
+Stretches walked_stretches(const TransferPlan& plan, Index cell_bytes) {
+  std::map<Index, Index> counts;
+  plan.for_each_receive([&](const Transfer& t) {
+    for (const tranship::Run& run : t.entry(0).runs) {
+      // What follows each other in the local array is one stretch.
+      const bool is_one = run.target_pitch == run.length;
+      counts[is_one ? run.cells() : run.length] += is_one ? 1 : run.count;
+    }
+    for (const RunLattice& lattice : t.entry(0).lattices)
+      for (LatticeWalk walk(lattice); !walk.is_over(); walk.next()) ++counts[walk.length()];
+  });
+  Stretches out{.shortest = counts.begin()->first, .longest = counts.rbegin()->first};
+  Index total = 0, seen = 0;
+  for (const auto& [length, count] : counts) total += length * count;
+  for (const auto& [length, count] : counts) {
+    if (2 * seen < total) out.median = length;
+    seen += length * count;
+    const Index floor = Index(std::bit_floor(std::uint64_t(length)));
+    if (out.bins.empty() || out.bins.back().cells_min != floor) out.bins.push_back({floor});
+    out.bins.back().count += count;
+    out.bins.back().bytes += length * count * cell_bytes;
+  }
+  return out;
+}
+
+TEST(Explain, StretchesOfLatticesAreThoseOfAWalk) {
+  Index closed_forms = 0;
+  EXPECT_EQ(first_fault(0.2,
+                        [&](std::uint64_t seed) -> std::string {
+                          Random random(seed);
+                          const Index extent = random.between(100'000, 400'000);
+                          const auto line = [&] {
+                            return ArraySpec{ElementType::i32, Distribution({extent}, grid(random.between(2, 7)),
+                                                                            {cyclic(random.between(200, 3000))})};
+                          };
+                          const ArraySpec source = line(), target = line();
+                          const TransferPlan plan = plan_redistribution(source, target, 1);
+                          plan.for_each_receive([&](const Transfer& t) {
+                            for (const RunLattice& lattice : t.entry(0).lattices)
+                              closed_forms += lattice.distances() > 512;
+                          });
+                          return summarise(plan).received_stretches == walked_stretches(plan, 4) ? ""
+                                                                                                 : explain_text(plan);
+                        }),
+            "");
+  EXPECT_GT(closed_forms, 20);
 }
 
 TEST(Explain, SizesDoNotMatter) {

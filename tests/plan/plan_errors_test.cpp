@@ -40,15 +40,6 @@ TEST(RedistributionErrors, ExtentsAndTypesMustAgree) {
   expect_error(ErrorCode::mismatch, {"f64", "f32"}, [&] { plan_redistribution(line(10, 2, block()), floats, 0); });
 }
 
-TEST(RedistributionErrors, IndexedLayoutsMustIndexTheSameDimensions) {
-  const ArraySpec one = array_of(Distribution::indexed({2, 3}, 1, grid(1), {{{0, 1}, {}}}));
-  const ArraySpec two = array_of(Distribution::indexed({2, 3}, 2, grid(1), {{{0, 1, 2, 3, 4, 5}, {}}}));
-  expect_error(ErrorCode::unsupported, {"first 1", "first 2"}, [&] { plan_redistribution(one, two, 0); });
-  const ArraySpec cut = array_of({{2, 3}, grid(1, 2), {whole(), block()}});
-  expect_error(ErrorCode::unsupported, {"dimension 1", "the 1 indexed"}, [&] { plan_redistribution(one, cut, 0); });
-  expect_error(ErrorCode::unsupported, {"dimension 1", "the 1 indexed"}, [&] { plan_redistribution(cut, one, 0); });
-}
-
 TEST(RedistributionErrors, ACellThatNobodyOwns) {
   const ArraySpec some = array_of(Distribution::indexed({4}, 1, grid(1), {{{0, 1, 3}, {}}}));
   expect_error(ErrorCode::mismatch, {"rank 0", "[2]"}, [&] { plan_redistribution(some, line(4, 1, block()), 0); });

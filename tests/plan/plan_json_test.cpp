@@ -417,6 +417,72 @@ TEST(CheckPlan, FindsEveryCellWrittenTwiceAndNoOther) {
   EXPECT_GT(outside, 500);
 }
 
+/// A lattice between a comb of the target and one part of a source that is dealt in turn, or anything near it.
+RunLattice random_lattice(Random& random, const LocalComb& target, Index parts, Index size) {
+  RunLattice out{.target = target};
+  const Index part = random.below(parts);
+  out.source = {random.below(5), size, parts * size, size, random.between(5, 40)};
+  out.distance = random.between(0, size) - part * size;
+  if (random.one_in(6)) out.source.length += random.between(-1, 1);
+  if (random.one_in(6)) out.source.period += random.between(0, 3);
+  if (random.one_in(6)) out.target.start += random.between(0, 9);
+  if (random.one_in(9)) ++out.target.period;
+  return out;
+}
+
+TEST(CheckPlan, FindsEveryCellThatLatticesWriteTwiceAndNoOther) {
+  Index accepted = 0, twice = 0;
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    Random random(seed);
+    const Index extent = 4000, parts = random.between(2, 16), size = random.between(3, 19);
+    LocalComb target{random.below(20), random.between(17, 30), 0, 0, random.between(10, 60)};
+    target.period = target.length * random.between(1, 4) + random.between(0, 5);
+    target.pitch = target.length + random.between(0, 2);
+    std::vector<AxisEntry> entries;
+    std::vector<Index> cells;
+    // As planners have it, some parts of one source; and more of them, so that some meet.
+    const Index phase = random.below(size);
+    for (Index n = random.between(1, random.pick<Index>({2, 5, 15})), k = 0; k < n; ++k) {
+      RunLattice lattice = random_lattice(random, target, parts, size);
+      if (k < parts && random.one_in(2)) {
+        lattice = {{0, size, parts * size, size, 60}, target, phase - k * size};
+      }
+      if (!lattice.is_sound() || lattice.stretches() == 0 || target_hull(lattice).upper > extent) continue;
+      AxisEntry& entry = entries.emplace_back();
+      entry.lattices.push_back(lattice);
+      for (LatticeWalk walk(lattice); !walk.is_over(); walk.next())
+        for (Index i = 0; i < walk.length(); ++i) cells.push_back(walk.target() + i);
+    }
+    for (Index n = random.between(0, 2); n > 0; --n) {
+      // Within a stretch of the target, in the same place of several, or anywhere.
+      tranship::Run run{
+          .target = target.start + random.below(target.count) * target.pitch + random.below(target.length),
+          .length = random.between(1, 4),
+          .count = random.between(1, 4)};
+      run.target_pitch = random.one_in(2) ? random.between(1, 3) * target.pitch : random.between(1, 9);
+      if (run.count > 1 && run.target_pitch < run.length) run.count = 1;
+      if (target_hull(run).upper > extent) continue;
+      entries.emplace_back().runs.push_back(run);
+      for (Index k = 0; k < run.count; ++k)
+        for (Index i = 0; i < run.length; ++i) cells.push_back(run.target + k * run.target_pitch + i);
+    }
+    if (entries.empty()) continue;
+    TransferPlan plan = plan_of_runs({}, extent);
+    TransferGroup& group = plan.receives[0];
+    for (std::size_t e = 0; e < entries.size(); ++e) entries[e].peer = Index(e);
+    group.axes[0] = entries;
+    group.peers.assign(entries.size(), 7);
+    group.peer_grid = -1;
+    std::sort(cells.begin(), cells.end());
+    const bool once = std::adjacent_find(cells.begin(), cells.end()) == cells.end();
+    const Result<void> result = check_plan(plan);
+    ASSERT_EQ(result.ok(), once) << "seed " << seed << (result ? "" : ": " + result.error().message());
+    (once ? accepted : twice) += 1;
+  }
+  EXPECT_GT(accepted, 300);
+  EXPECT_GT(twice, 300);
+}
+
 TEST(CheckPlan, FindsThemAmongMillionsOfStretches) {
   Index accepted = 0, twice = 0;
   const std::uint64_t seeds = test::is_brief() ? 40 : 100;

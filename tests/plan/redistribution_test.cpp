@@ -349,20 +349,15 @@ TEST(Redistribution, OwnersAtOneDistanceShareTheReaders) {
   }
 }
 
-/// One part that has all cells in their order, under any name.
-Partition random_whole(Random& random, Index extent) {
-  return random.pick<Partition>({whole(), block(), block(Remainder::ceil), cyclic(random.between(1, 4)),
-                                 irregular({0, extent}), block(Remainder::high)});
-}
-
-/// A structured layout that indexed ones can be paired with: dimensions beyond the indexed ones are whole.
-Distribution random_plain(Random& random, const Indices& extents, int indexed_dims, const LayoutChoices& choices) {
+/// A structured layout that has some dimensions whole, under any name, and the others cut in any way.
+Distribution random_plain(Random& random, const Indices& extents, const LayoutChoices& choices) {
   Indices parts = Indices::filled(extents.size(), 1);
   std::vector<Partition> partitions;
   for (int d = 0; d < extents.size(); ++d) {
-    if (d < indexed_dims) parts[d] = random.between(1, 3);
-    partitions.push_back(d < indexed_dims ? random_partition(random, extents[d], parts[d], choices)
-                                          : random_whole(random, extents[d]));
+    const bool is_whole = random.one_in(3);
+    if (!is_whole) parts[d] = random.between(1, extents.size() < 3 ? 3 : 2);
+    partitions.push_back(is_whole ? random_whole(random, extents[d])
+                                  : random_partition(random, extents[d], parts[d], choices));
   }
   return Distribution(extents, Grid(parts, {.first = Rank(random.between(0, 2))}), std::move(partitions));
 }
@@ -372,8 +367,8 @@ TEST(Redistribution, IndexedToStructuredAndBack) {
                         [](std::uint64_t seed) {
                           Random random(seed);
                           const Indices extents = random_extents(random, int(random.between(1, 3)));
-                          const int indexed_dims = int(random.between(1, extents.size()));
                           auto indexed = [&] {
+                            const int indexed_dims = int(random.between(1, extents.size()));
                             std::vector<Rank> ranks{0, 1, 2, 3, 4, 5};
                             random.shuffle(ranks);
                             ranks.resize(random.between(1, 4));
@@ -381,13 +376,38 @@ TEST(Redistribution, IndexedToStructuredAndBack) {
                             return array_of(random_indexed(random, extents, indexed_dims, parts, ranks));
                           };
                           auto plain = [&](bool is_source) {
-                            return array_of(random_plain(random, extents, indexed_dims, {.replicas = !is_source}));
+                            return array_of(random_plain(random, extents, {.replicas = !is_source}));
                           };
                           const ArraySpec source = seed % 3 == 1 ? plain(true) : indexed();
                           const ArraySpec target = seed % 3 == 0 ? plain(false) : indexed();
                           return redistribution_fault(source, target);
                         }),
             "");
+}
+
+// Two columns of a mesh with 4 levels, and a structured array that cuts the levels between two ranks: one list entry
+// for each level that moves, or for each row of levels where these are whole.
+TEST(Redistribution, ListsCountThroughTheDimensionsThatAreCut) {
+  const ArraySpec mesh = array_of(Distribution::indexed({2, 4, 3}, 1, grid(2), {{{1}, {}}, {{0}, {}}}));
+  const ArraySpec levels = array_of({{2, 4, 3}, grid(1, 2, 1), {block(), block(), cyclic(2)}});
+  const TransferPlan plan = plan_redistribution(mesh, levels, 0);
+  ASSERT_EQ(plan.indexed_receives.size(), 2u);
+  EXPECT_EQ(plan.indexed_receives[0].inner, 3);
+  EXPECT_EQ(plan.indexed_receives[0].source_cells, (std::vector<Index>{0, 1}));
+  EXPECT_EQ(plan.indexed_receives[0].target_cells, (std::vector<Index>{2, 3}));
+  EXPECT_EQ(plan.indexed_receives[1].source_cells, (std::vector<Index>{0, 1}));
+  EXPECT_EQ(plan.indexed_receives[1].target_cells, (std::vector<Index>{0, 1}));
+  ASSERT_EQ(plan.indexed_sends.size(), 2u);
+  EXPECT_EQ(plan.indexed_sends[1].source_cells, (std::vector<Index>{2, 3}));
+  EXPECT_EQ(redistribution_fault(mesh, levels), "");
+  EXPECT_EQ(redistribution_fault(levels, mesh), "");
+  const ArraySpec columns = array_of({{2, 4, 3}, grid(2, 1, 1), {block(), irregular({0, 4}), block()}});
+  EXPECT_EQ(plan_redistribution(mesh, columns, 0).indexed_receives.at(0).inner, 12);
+  // Lists that number cells of different dimensions.
+  const ArraySpec points =
+      array_of(Distribution::indexed({2, 4, 3}, 2, grid(2), {{{7, 0, 1, 2}, {3}}, {{6, 5, 4, 3}, {}}}));
+  EXPECT_EQ(redistribution_fault(mesh, points), "");
+  EXPECT_EQ(redistribution_fault(points, mesh), "");
 }
 
 /// What a rank holds along dimension 0 after the plan has run, slice by slice, where every cell holds its coordinate.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/layout/text.hpp>
 #include <tranship/plan/redistribution.hpp>
 #include <tranship/plan/relabel.hpp>
 
@@ -166,6 +167,37 @@ TEST(Relabel, CountsAsSharedCellsDoes) {
           moved += shared_cells(source, from, target, part);
     EXPECT_EQ(relabel(source, target).cells_moved_before, moved) << "seed " << seed;
   }
+}
+
+// Every way in which cells of pairs of parts are counted: blocks, dealt blocks that meet in few places or in very many,
+// stretches longer than a turn of the source, overlap around a torus and shared interfaces.
+TEST(Relabel, CountsAsThePlannerMoves) {
+  EXPECT_EQ(
+      first_fault(0.5,
+                  [](std::uint64_t seed) -> std::string {
+                    Random random(seed);
+                    const Index extent =
+                        random.pick<Index>({random.between(1, 60), random.between(1000, 100'000), 1'000'000'007});
+                    const auto line = [&] {
+                      const Index parts = random.between(1, 7);
+                      Partition cut = random_partition(random, extent, parts, {.overlap_max = 40});
+                      if (cut.kind == PartitionKind::cyclic)
+                        cut.block_size = random.pick<Index>({1, 5, 97, 64, 1009, 100'003});
+                      return Distribution({extent}, grid(parts), {cut});
+                    };
+                    const Distribution source = line(), target = line();
+                    try {
+                      const Relabelled out = relabel(source, target);
+                      if (out.cells_moved_before == planned_cells_moved(source, target) &&
+                          out.cells_moved == planned_cells_moved(source, out.target))
+                        return "";
+                    } catch (const Error& error) {
+                      if (error.code() == ErrorCode::unsupported) return "";
+                      throw;
+                    }
+                    return "from " + to_text({ElementType::u8, source}) + " to " + to_text({ElementType::u8, target});
+                  }),
+      "");
 }
 
 TEST(Relabel, SolvesFiveHundredAndTwelveRanks) {

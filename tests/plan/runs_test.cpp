@@ -49,7 +49,23 @@ std::string lattice_fault(const RunLattice& lattice) {
     return fault(fmt::format("{} cells, not {}", lattice.cells(), expected.size()));
   Moves walked;
   Index stretches = 0;
-  for (LatticeWalk walk(lattice); !walk.is_over(); walk.next(), ++stretches) append_cells(walk.run(), walked);
+  const Index longest = std::min(lattice.source.length, lattice.target.length);
+  std::vector<RunLattice::Share> shares(static_cast<std::size_t>(longest) + 2);  // by the length of a stretch
+  for (LatticeWalk walk(lattice); !walk.is_over(); walk.next(), ++stretches) {
+    append_cells(walk.run(), walked);
+    RunLattice::Share& share = shares[static_cast<std::size_t>(walk.length())];
+    ++share.stretches;
+    share.cells += walk.length();
+  }
+  RunLattice::Share up_to;
+  for (Index length = 0; length <= longest + 1; ++length) {
+    up_to.stretches += shares[static_cast<std::size_t>(length)].stretches;
+    up_to.cells += shares[static_cast<std::size_t>(length)].cells;
+    const RunLattice::Share share = lattice.up_to(length);
+    if (share.stretches != up_to.stretches || share.cells != up_to.cells)
+      return fault(fmt::format("{} stretches and {} cells up to length {}, not {} and {}", share.stretches, share.cells,
+                               length, up_to.stretches, up_to.cells));
+  }
   if (walked != expected) return fault("walks other cells");
   if (lattice.stretches() != stretches)
     return fault(fmt::format("{} stretches, not {}", lattice.stretches(), stretches));

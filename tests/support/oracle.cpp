@@ -56,12 +56,9 @@ Resolved resolve(const AxisParts& axis, const AxisPoint& point) {
   switch (low ? axis.partition().overlap.left.edge : axis.partition().overlap.right.edge) {
     case EdgePolicy::toroidal: {
       // Interface 0 and the last one are the same: the next ones are reached by going on from the end that is left.
-      Index at = x;
       const bool interfaces = axis.partition().points == Points::interfaces;
-      const Index period = interfaces ? extent - 1 : extent;
-      while (at < 0) at += period;
-      while (at >= extent) at -= period;
-      return {Resolved::value, at, upper};
+      const Index period = interfaces ? extent - 1 : extent, first = interfaces && !low ? 1 : 0;
+      return {Resolved::value, first + floor_modulo(x - first, period), upper};
     }
     case EdgePolicy::zero:
       return {Resolved::zero, 0};

@@ -151,13 +151,21 @@ Distribution random_distribution(Random& random, const Indices& extents, const L
   return Distribution(extents, grid, std::move(partitions), random_memory(random, extents.size()));
 }
 
-Distribution with_whole_rest(const Distribution& leading, const Indices& extents) {
+Partition random_whole(Random& random, Index extent) {
+  return random.pick<Partition>({whole(), block(), block(Remainder::ceil), cyclic(random.between(1, 4)),
+                                 irregular({0, extent}), block(Remainder::high)});
+}
+
+Distribution with_rest(Random& random, const Distribution& leading, const Indices& extents) {
   Indices grid = leading.grid().extents();
   std::vector<Partition> partitions;
   for (int d = 0; d < leading.dims(); ++d) partitions.push_back(leading.axis(d).partition());
   if (extents.size() > leading.dims()) {
-    grid.push_back(1);
-    partitions.push_back(whole());
+    const Index extent = extents[leading.dims()], parts = random.between(1, 2);
+    grid.push_back(parts);
+    partitions.push_back(parts == 1 && random.one_in(2)
+                             ? random_whole(random, extent)
+                             : random_partition(random, extent, parts, {.replicas = false, .interfaces = false}));
   }
   return Distribution(extents, Grid(grid), partitions);
 }

@@ -70,8 +70,11 @@ MemoryLayout random_memory(Random& random, int dims);
 
 Distribution random_distribution(Random& random, const Indices& extents, const LayoutChoices& choices = {});
 
-/// A layout of the leading dimensions, with the one dimension whole by which `extents` may be longer.
-Distribution with_whole_rest(const Distribution& leading, const Indices& extents);
+/// One part that has all cells in their order, under any name.
+Partition random_whole(Random& random, Index extent);
+
+/// A layout of the leading dimensions and of the one dimension by which `extents` may be longer, which is whole or cut.
+Distribution with_rest(Random& random, const Distribution& leading, const Indices& extents);
 
 /// Ids dealt at random, in random order, with random ghosts. Every id has an owner.
 Distribution random_indexed(Random& random, const Indices& extents, int indexed_dims, Index parts,

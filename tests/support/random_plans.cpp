@@ -46,6 +46,10 @@ TransferPlan random_plan(Random& random) {
         Indices grid_extents = Indices::filled(dims, 1);
         grid_extents[0] = random.between(1, 4);
         std::vector<Partition> partitions(dims, whole());
+        if (dims > 1 && random.one_in(2)) {
+          grid_extents[dims - 1] = 2;
+          partitions[dims - 1] = random_partition(random, extents[dims - 1], 2, {.replicas = false});
+        }
         partitions[0] = cyclic(random.between(1, 3)).with_overlap(1, 1, EdgePolicy::toroidal);
         const ArraySpec b{ElementType::i32, Distribution(extents, Grid(grid_extents), partitions)};
         plan = random.one_in(2) ? plan_redistribution(a, b, Rank(rank % 4)) : plan_redistribution(b, a, Rank(rank % 4));

@@ -1,10 +1,9 @@
 #include "tranship/array/local_array.hpp"
 
-#include <cstring>
-
 #include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/extent_limits.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {
@@ -102,15 +101,15 @@ const Buffer& buffer_of(const ArrayRef& array) {
 
 ArrayRef allocate_array(World& world, ArraySpec spec, const BufferOptions& options) {
   check_world(world, spec);
+  check_bytes(spec.type, spec.distribution.extents());
   const Storage storage = spec.distribution.storage(world.rank());
   const Index bytes = checked_multiply(storage.elements, size_bytes(spec.type));
   std::shared_ptr<void> memory;
   if (bytes > 0) {
-    memory = world.local_memory(std::size_t(bytes));
+    memory = world.local_memory(std::size_t(bytes), MemoryContent::zeros);
     if (!memory)
       throw_error(ErrorCode::no_memory, "rank {} cannot get {} for its part of an array", world.rank(),
                   amount(bytes, "byte"));
-    std::memset(memory.get(), 0, std::size_t(bytes));
   }
   // Split complex: the plane of imaginary parts is the second half.
   std::byte* base = static_cast<std::byte*>(memory.get());

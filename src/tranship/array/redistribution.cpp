@@ -39,10 +39,17 @@ std::optional<Box> target_box(const RedistributionOptions& options) {
   return shifted(Box::of_extents(options.part->extents), options.part->target);
 }
 
+/// Whether the parts of two dimensions of one extent own the same points.
 bool same_cut(const AxisParts& a, const AxisParts& b) {
-  Partition cut = a.partition();
-  cut.overlap = b.partition().overlap;
-  return cut == b.partition() && a.parts() == b.parts();
+  if (a.parts() != b.parts() || a.partition().points != b.partition().points) return false;
+  const auto owned_alike = [](const SliceFamily& x, const SliceFamily& y) {
+    return x.start == y.start && x.length == y.length && x.period == y.period && x.count == y.count;
+  };
+  for (Index part = 0; part < a.parts(); ++part) {
+    const std::vector<SliceFamily> mine = a.slices(part), other = b.slices(part);
+    if (!std::equal(mine.begin(), mine.end(), other.begin(), other.end(), owned_alike)) return false;
+  }
+  return true;
 }
 
 /// Whether all copies of a cell in the target get the same value. Parts of the source may differ in an interface that

@@ -87,7 +87,9 @@ class SubDomain final : public Domain {
                                      void* memory) override {
     return whole_.join(std::move(block), lent_.offset_bytes + offset_bytes, size_bytes, memory);
   }
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) override { return whole_.local_memory(size_bytes); }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) override {
+    return whole_.local_memory(size_bytes, content);
+  }
   std::shared_ptr<void> lifetime() const override {
     // The heap before what is lent of it.
     return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(whole_.lifetime(), lent_.hold);

@@ -202,9 +202,9 @@ HeapUsage World::heap_usage() const noexcept {
   return heap_->usage();
 }
 
-std::shared_ptr<void> World::local_memory(std::size_t size_bytes) {
+std::shared_ptr<void> World::local_memory(std::size_t size_bytes, MemoryContent content) {
   check_process();
-  return fabric_->domain().local_memory(size_bytes);
+  return fabric_->domain().local_memory(size_bytes, content);
 }
 
 RegisteredMemory World::register_statics(CallSite where) {

@@ -42,6 +42,9 @@ class Polls;
 /// seconds, or "off" for never (INT64_MAX). Throws `bad_text` for anything else.
 std::int64_t default_timeout_ns();
 
+/// Of memory that a rank asks for.
+enum class MemoryContent : std::uint8_t { any, zeros };
+
 /// Used by the thread of its rank only. It lives as long as the function that launch() runs, or as its RankScope;
 /// arrays, exchanges, teams and contexts must be gone before. Calls marked collective must be made by all ranks, in the
 /// same order; they wait for all ranks until the timeout, and throw `mismatch` on every rank when the calls differ,
@@ -154,9 +157,10 @@ class World {
   /// The default context, in which put, get, signals and atomics are found (context.hpp).
   Context& context() noexcept { return *context_; }
 
-  /// Memory of this rank that its peers reach where they reach any; nullptr when there is none. Aligned to 64 bytes, of
-  /// any content, freed when the last copy goes, be it after the world has ended. Not collective.
-  std::shared_ptr<void> local_memory(std::size_t size_bytes);
+  /// Memory of this rank that its peers reach where they reach any; nullptr when there is none. Aligned to 64 bytes,
+  /// freed when the last copy goes, be it after the world has ended. Where ranks are threads, the pages of a large
+  /// block of zeros come when they are touched, so that asking for it takes no time. Not collective.
+  std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content = MemoryContent::any);
 
   /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
   /// when `count` is less than 1. Letting go of them is not collective.

@@ -4,6 +4,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/extent_limits.hpp>
 #include <tranship/layout/layout_error.hpp>
 
 namespace tranship {
@@ -118,9 +119,16 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
   if (int(partitions.size()) != dims)
     throw_error(ErrorCode::invalid_use, "the array has {}, {} are partitioned", amount(dims, "dimension"),
                 partitions.size());
-  checked_product(extents);
+  check_extents(extents);
   memory_ = checked(std::move(memory_), dims);
   for (int d = 0; d < dims; ++d) axes_.emplace_back(extents[d], grid_.extents()[d], std::move(partitions[d]));
+  Index stored = grid_.replicas();
+  bool fits = true;
+  for (const AxisParts& axis : axes_)
+    fits = fits && !__builtin_mul_overflow(stored, std::max<Index>(1, axis.stored_bound()), &stored);
+  if (!fits)
+    throw_error(ErrorCode::overflow, "extents [{}]: the cells that all {} store together do not fit in 63 bits",
+                to_string(extents), amount(grid_.size(), "rank"));
   if (memory_.strides.empty()) return;
   // What is only too large for this machine is none of a layout's faults.
   try {
@@ -141,7 +149,7 @@ Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Gri
                 amount(grid.replicas(), "replica"));
   if (Index(parts.size()) != grid.size())
     throw_error(ErrorCode::invalid_use, "{} for {}", amount(parts.size(), "index list"), amount(grid.size(), "part"));
-  checked_product(extents);
+  check_extents(extents);
 
   Distribution out;
   out.extents_ = extents;
@@ -212,7 +220,15 @@ Indices Distribution::local_extents(Rank rank) const {
 }
 
 Storage Distribution::storage(Rank rank) const {
-  return storage_of(memory_, local_extents(rank));
+  const Indices local = local_extents(rank);
+  try {
+    return storage_of(memory_, local);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::overflow) throw;
+    throw_error(ErrorCode::overflow,
+                "extents [{}]: the local array of rank {}, of extents [{}], takes more elements than fit in 63 bits",
+                to_string(extents_), rank, to_string(local));
+  }
 }
 
 Index Distribution::slice_count(Rank rank) const {

@@ -77,7 +77,7 @@ class Distribution {
  public:
   /// A structured distribution: `partitions[d]` cuts dimension d among the coordinates of grid axis d. Throws
   /// `invalid_use` naming both numbers when they do not fit or when explicit strides make cells of some part overlap,
-  /// `overflow` when a size does not fit in 63 bits.
+  /// `overflow` for an extent above extent_max and when the cells that all ranks store do not fit in 63 bits.
   Distribution(const Indices& extents, Grid grid, std::vector<Partition> partitions, MemoryLayout memory = {});
 
   /// An indexed distribution (a star forest): the cells of the first `indexed_dims` dimensions are numbered row-major

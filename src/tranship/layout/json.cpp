@@ -6,6 +6,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
+#include <tranship/layout/extent_limits.hpp>
 #include <tranship/layout/json_value.hpp>
 
 namespace tranship {
@@ -210,7 +211,7 @@ Distribution indexed_of(const Json& value, const std::string& where, const Indic
 // The members of a distribution in an object that may have others.
 Distribution distribution_in(JsonObject& object, const std::string& where) {
   const Indices extents = indices_of(object.at("extents"), object.path("extents"));
-  located(object.path("extents"), [&] { return checked_product(extents); });
+  located(object.path("extents"), [&] { check_extents(extents); });
   Grid grid = grid_of(object.at("grid"), object.path("grid"));
   MemoryLayout memory;
   if (const Json* value = object.find("memory")) memory = memory_of(*value, object.path("memory"));
@@ -343,6 +344,7 @@ ArraySpec array_spec_of(const Json& value, std::string_view where) {
   const Result<ElementType> type = element_type_named(word_of(object.at("type"), path));
   if (!type) throw_error(type.error().code(), "{}: {}", path, type.error().message());
   ArraySpec out{type.value(), distribution_in(object, std::string(where))};
+  located(object.path("extents"), [&] { check_bytes(out.type, out.distribution.extents()); });
   object.finish();
   if (out.distribution.memory().parts == ComplexParts::split && !is_complex(out.type))
     throw_error(ErrorCode::invalid_use, "{}: split needs a complex element type, found {}", object.path("memory.split"),

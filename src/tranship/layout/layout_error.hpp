@@ -10,7 +10,8 @@ namespace tranship {
 
 /// Where the numbers of a layout stand: one of each, or lists.
 enum class LayoutValue : std::uint8_t {
-  parts,  ///< of the grid, one of each dimension
+  extents,  ///< of the array
+  parts,    ///< of the grid, one of each dimension
   replicas,
   axes,  ///< the order of the grid
   ranks,

@@ -123,6 +123,7 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
     : extent_(extent), parts_(parts), partition_(std::move(partition)) {
   const Partition& p = partition_;
   if (extent < 0) throw_error(ErrorCode::invalid_use, "extent {} is negative", extent);
+  if (extent > extent_max) throw_error(ErrorCode::overflow, "extent {}; at most {} is possible", extent, extent_max);
   if (parts < 1)
     throw_error(ErrorCode::invalid_use, "a dimension is cut into {}; at least 1 is needed", amount(parts, "part"));
   for (const OverlapSide& side : {p.overlap.left, p.overlap.right})
@@ -157,7 +158,9 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
       units_ = ceil_divide(cells_, p.modulo);
       const Index unit_minimum = std::max<Index>(1, ceil_divide(p.minimum, p.modulo));
       sharing_ = p.minimum == 0 ? parts : std::clamp<Index>(units_ / unit_minimum, 1, parts);
-      ceil_block_ = checked_multiply(std::max(ceil_divide(units_, parts), unit_minimum), p.modulo);
+      // One block of more cells than there are is as good as one of all.
+      if (__builtin_mul_overflow(std::max(ceil_divide(units_, parts), unit_minimum), p.modulo, &ceil_block_))
+        ceil_block_ = std::max<Index>(1, cells_);
       break;
     }
     case PartitionKind::cyclic:
@@ -170,7 +173,11 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
       if (p.block_size < p.minimum)
         fail_value(LayoutValue::block_size, 0, "cyclic block of {} is below the minimum of {}",
                    amount(p.block_size, "cell"), p.minimum);
-      checked_multiply(p.block_size, parts);
+      if (Index turn; __builtin_mul_overflow(p.block_size, parts, &turn))
+        throw LayoutError(
+            make_error(ErrorCode::overflow, "cyclic blocks of {}: one for each of {} do not fit in 63 bits",
+                       amount(p.block_size, "cell"), amount(parts, "part")),
+            LayoutValue::block_size, 0);
       break;
     case PartitionKind::irregular: {
       if (Index(p.bounds.size()) != parts + 1)
@@ -186,11 +193,19 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
       break;
     }
   }
-  // Nothing stored may overflow: the widest slice set of a part is bounded by all cells plus every slice's overlap.
-  const Index widths = checked_add(p.overlap.left.width, p.overlap.right.width);
-  const Index slices_max = p.kind == PartitionKind::cyclic ? ceil_divide(ceil_divide(extent, p.block_size), parts) : 1;
-  checked_add(checked_multiply(extent, 2),
-              checked_add(checked_multiply(slices_max, widths), checked_multiply(widths, 2)));
+  // The most that all parts may store, an interface between two of them and the overlap of every slice included.
+  using Wide = __int128;
+  const Wide widths = Wide(p.overlap.left.width) + p.overlap.right.width;
+  const bool is_dealt = p.kind == PartitionKind::cyclic, is_whole = p.kind == PartitionKind::whole;
+  const Wide slices = is_dealt ? ceil_divide(extent, p.block_size) : parts;
+  const Wide stored = (is_whole ? slices * extent : Wide(extent)) + slices * widths +
+                      (p.points == Points::interfaces && !is_whole ? slices - 1 : 0);
+  if (stored > extent_max)
+    throw_error(ErrorCode::overflow,
+                "extent {} in {} with an overlap of {} and {}: together they may store more than {}", extent,
+                amount(parts, "part"), p.overlap.left.width, amount(p.overlap.right.width, "cell"),
+                amount(extent_max, "cell"));
+  stored_bound_ = static_cast<Index>(stored);
 }
 
 Index AxisParts::lower_bound(Index part) const {

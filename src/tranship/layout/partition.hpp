@@ -15,6 +15,10 @@
 
 namespace tranship {
 
+/// The largest extent, 4,611,686,018,427,387,903, and the most cells that all parts of a dimension together may store,
+/// copies and overlap included: sums of two of them fit in 63 bits.
+inline constexpr Index extent_max = (Index(1) << 62) - 1;
+
 /// What the overlap of a slice holds where it reaches beyond the array.
 enum class EdgePolicy : std::uint8_t {
   truncate,         ///< nothing: the overlap ends at the edge and no cell is stored beyond it
@@ -106,7 +110,7 @@ struct LocalCell {
 /// order of their cells; each with its overlap around it.
 class AxisParts {
  public:
-  /// Throws `invalid_use` for a rule that makes no sense, naming both numbers.
+  /// Throws `invalid_use` for a rule that makes no sense, and `overflow` above extent_max, naming the numbers given.
   AxisParts(Index extent, Index parts, Partition partition);
 
   Index extent() const noexcept { return extent_; }
@@ -115,6 +119,10 @@ class AxisParts {
   /// Every part stores all cells in their order and nothing else, whatever the partition is called.
   bool is_whole() const noexcept {
     return (partition_.kind == PartitionKind::whole || parts_ == 1) && partition_.overlap == Overlap{};
+  }
+  /// Some part has several slices that do not make up the whole. A cyclic partition of one block for each part has not.
+  bool is_dealt() const noexcept {
+    return partition_.kind == PartitionKind::cyclic && !is_whole() && partition_.block_size <= (extent_ - 1) / parts_;
   }
   bool replicated() const noexcept { return partition_.kind == PartitionKind::whole && parts_ > 1; }
   /// Distance after which a toroidal dimension repeats.
@@ -126,6 +134,8 @@ class AxisParts {
   /// `cyclic` leaves to a single part is one stretch.
   std::vector<SliceFamily> stretches(Index part) const;
   Index slice_count(Index part) const;
+  /// All parts together store no more cells along this dimension: at most extent_max.
+  Index stored_bound() const noexcept { return stored_bound_; }
   /// Cells that the part stores along this dimension, overlap included.
   Index local_extent(Index part) const;
   Index owned_count(Index part) const;
@@ -160,6 +170,7 @@ class AxisParts {
   Index sharing_ = 1;
   Index units_ = 0;
   Index ceil_block_ = 0;
+  Index stored_bound_ = 0;
 };
 
 /// The words of layout texts.

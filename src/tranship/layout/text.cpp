@@ -8,6 +8,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
+#include <tranship/layout/extent_limits.hpp>
 #include <tranship/layout/layout_error.hpp>
 
 namespace tranship {
@@ -61,7 +62,9 @@ class Parser {
 
   ArraySpec layout() {
     const ElementType type = element_type();
+    const std::size_t at = here();
     const Indices extents = array_extents();
+    located(at, [&] { check_bytes(type, extents); });
     return placement(type, extents);
   }
 
@@ -208,10 +211,12 @@ class Parser {
     need('[', "'[' and the extents");
     const std::size_t at = here();
     Indices out;
-    do push(out, "an array");
-    while (accept(','));
+    do {
+      note(LayoutValue::extents);
+      push(out, "an array");
+    } while (accept(','));
     need(']', "',' or ']'");
-    located(at, [&] { checked_product(out); });
+    located(at, [&] { check_extents(out); });
     return out;
   }
 

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int tile_dims_max = 3;
 // Largest extent and margin: the doubled coordinates of maps between them fit in 63 bits.
-constexpr Index extent_max = Index{1} << 59;
+/// Places beyond a tile are counted across several of its neighbours, which takes more room than one array.
+constexpr Index tile_extent_max = Index{1} << 59;
 
 std::string to_string(const TileSide& side) {
   return fmt::format("tile {}, dimension {} {}", side.tile, side.dim, name_of(side.side));
@@ -93,9 +94,9 @@ Tiling::Tiling(std::vector<Indices> tile_extents, std::vector<TileEdge> edges)
       if (extent < 1)
         throw_error(ErrorCode::invalid_use, "tile {} has extents {}: each must be at least 1", tile,
                     tranship::to_string(extents(tile)));
-      if (extent > extent_max)
+      if (extent > tile_extent_max)
         throw_error(ErrorCode::overflow, "an extent of tile {} is {}: at most {} is possible", tile, extent,
-                    extent_max);
+                    tile_extent_max);
     }
   }
   neighbors_.resize(static_cast<std::size_t>(tiles()) * dims() * 2);
@@ -176,8 +177,9 @@ std::vector<TileImage> Tiling::images(int tile, const Indices& margins_low, cons
     for (Index margin : margins) {
       if (margin < 0)
         throw_error(ErrorCode::invalid_use, "a margin is {}: it must be 0 or more", amount(margin, "cell"));
-      if (margin > extent_max)
-        throw_error(ErrorCode::overflow, "a margin is {}: at most {} is possible", amount(margin, "cell"), extent_max);
+      if (margin > tile_extent_max)
+        throw_error(ErrorCode::overflow, "a margin is {}: at most {} is possible", amount(margin, "cell"),
+                    tile_extent_max);
     }
   }
   for (int d = 0; d < dims(); ++d) {

@@ -1,6 +1,7 @@
 #include "tranship/lower/lowering.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -137,13 +138,18 @@ std::vector<Index> element_offsets(const std::vector<Index>& cells, Index inner,
   return offsets;
 }
 
-/// Joins elements that follow each other on both sides into rows of equal length, when that goes for all of them.
-Index common_row_length(const std::vector<Index>& source, const std::vector<Index>& target, Index inner, Index width) {
-  if (inner <= 1) return 1;
-  for (std::size_t i = 0; i < source.size(); i += inner)
-    for (Index k = 1; k < inner; ++k)
-      if (source[i + k] != source[i] + k * width || target[i + k] != target[i] + k * width) return 1;
-  return inner;
+/// The length of the longest rows, all of one length, into which elements that follow each other on both sides join.
+Index common_row_length(const std::vector<Index>& source, const std::vector<Index>& target, Index width) {
+  Index common = 0, length = 1;
+  for (std::size_t i = 1; i < source.size() && common != 1; ++i) {
+    if (source[i] == source[i - 1] + width && target[i] == target[i - 1] + width) {
+      ++length;
+      continue;
+    }
+    common = std::gcd(common, length);
+    length = 1;
+  }
+  return std::gcd(common, length);
 }
 
 std::vector<long long> every(const std::vector<Index>& list, Index step) {
@@ -279,7 +285,7 @@ void lower_indexed(const IndexedTransfer& transfer, ElementType type, const Slot
   const Unit unit = unit_of(type, transfer.map, source, target);
   const std::vector<Index> from = element_offsets(transfer.source_cells, transfer.inner, source);
   const std::vector<Index> to = element_offsets(transfer.target_cells, transfer.inner, target);
-  const Index row = unit.in_parts ? 1 : common_row_length(from, to, transfer.inner, unit.width);
+  const Index row = unit.in_parts ? 1 : common_row_length(from, to, unit.width);
   const auto source_rows = std::make_shared<const std::vector<long long>>(every(from, row));
   const auto target_rows = std::make_shared<const std::vector<long long>>(every(to, row));
   // Rows are named by their byte offset: a row stride of one byte. The parts of complex numbers are two planes.

@@ -6,16 +6,13 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/enum_names.hpp>
+#include <tranship/plan/written_cells.hpp>
 
 namespace tranship {
 namespace {
 
 /// Wide enough for every sum and difference of indices below.
 using Wide = __int128;
-
-/// Comparisons that the search for cells written twice may spend, and stretches that it may list instead.
-constexpr Index comparisons_max = Index(1) << 22;
-constexpr Index stretches_max = Index(1) << 16;
 
 enum class End : std::uint8_t { source, target };
 
@@ -58,68 +55,6 @@ WideComb comb_of(const Run& run, End end) {
   }
   return comb;
 }
-
-bool meets(const WideComb& comb, Wide lower, Wide upper) {
-  if (comb.start >= upper || comb.end() <= lower) return false;
-  if (comb.count == 1) return true;
-  // The first stretch that ends above `lower` is the only one that can tell. Pitches are positive here.
-  const Wide past = lower - comb.start - comb.length;
-  const Wide first = past < 0 ? 0 : past / comb.pitch + 1;
-  return first < comb.count && comb.start + first * comb.pitch < upper;
-}
-
-class DoubleWrites {
- public:
-  /// Whether the combs, each without a cell twice, have none in common.
-  bool disjoint(const std::vector<WideComb>& combs) {
-    Wide stretches = 0;
-    for (const WideComb& comb : combs) stretches += comb.count;
-    if (stretches <= stretches_max) {
-      std::vector<std::pair<Wide, Wide>> list;
-      for (const WideComb& comb : combs)
-        for (Wide k = 0; k < comb.count; ++k)
-          list.emplace_back(comb.start + k * comb.pitch, comb.start + k * comb.pitch + comb.length);
-      std::sort(list.begin(), list.end());
-      for (std::size_t i = 1; i < list.size(); ++i)
-        if (list[i].first < list[i - 1].second) return false;
-      return true;
-    }
-    for (std::size_t i = 0; i < combs.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if (!disjoint(combs[i], combs[j])) return false;
-    return true;
-  }
-
-  bool disjoint(const std::vector<WideComb>& a, const std::vector<WideComb>& b) {
-    for (const WideComb& one : a)
-      for (const WideComb& other : b)
-        if (!disjoint(one, other)) return false;
-    return true;
-  }
-
- private:
-  bool disjoint(const WideComb& a, const WideComb& b) {
-    if (++spent_ > comparisons_max) return true;
-    if (a.start >= b.end() || b.start >= a.end()) return true;
-    if (a.count == 1) return !meets(b, a.start, a.end());
-    if (b.count == 1) return !meets(a, b.start, b.end());
-    if (a.pitch == b.pitch) {
-      // Only the distance in stretches counts: one stretch of b against a, moved by every distance.
-      const WideComb moved{a.start - (b.count - 1) * b.pitch, a.length, a.pitch, a.count + b.count - 1};
-      return !meets(moved, b.start, b.start + b.length);
-    }
-    const WideComb& few = a.count < b.count ? a : b;
-    const WideComb& many = a.count < b.count ? b : a;
-    for (Wide k = 0; k < few.count; ++k) {
-      if (++spent_ > comparisons_max) return true;
-      const Wide at = few.start + k * few.pitch;
-      if (meets(many, at, at + few.length)) return false;
-    }
-    return true;
-  }
-
-  Index spent_ = 0;
-};
 
 // --- The parts of a plan --------------------------------------------------------------------------------------------
 
@@ -435,45 +370,40 @@ class Checker {
   /// The cells that a group writes are a product; two products have nothing in common when they have nothing in common
   /// in one dimension.
   void check_groups_written_once() const {
-    DoubleWrites writes;
-    std::vector<std::vector<std::vector<WideComb>>> written;  // per group and target dimension
+    ComparisonBudget budget;
+    std::vector<std::vector<WrittenCells>> written;  // per group and target dimension
     for (std::size_t i = 0; i < plan_.receives.size(); ++i) {
       const TransferGroup& group = plan_.receives[i];
       auto& dims = written.emplace_back(group.axes.size());
       for (std::size_t k = 0; k < group.axes.size(); ++k) {
-        std::vector<WideComb>& combs = dims[group.target_dims[k]];
+        WrittenCells& cells = dims[group.target_dims[k]];
         auto twice = [&] {
           refuse(fmt::format("receives[{}].axes[{}]", i, k), "writes a cell of dimension {} of slot {} twice",
                  group.target_dims[k], group.target_slot);
         };
-        for (const AxisEntry& entry : group.axes[k])
+        for (const AxisEntry& entry : group.axes[k]) {
           for (const Run& run : entry.runs) {
-            combs.push_back(comb_of(run, End::target));
+            const WideComb comb = comb_of(run, End::target);
             const bool stays = run.length > 1 && run.target_step == 0;
-            if (stays || (run.count > 1 && combs.back().pitch < combs.back().length)) twice();
+            if (stays || (run.count > 1 && comb.pitch < comb.length)) twice();
+            cells.add(run);
           }
-        for (const AxisEntry& entry : group.axes[k])
-          for (const RunLattice& lattice : entry.lattices) append_combs(lattice, combs);
-        if (!writes.disjoint(combs)) twice();
+          for (const RunLattice& lattice : entry.lattices) cells.add(lattice);
+        }
+        if (cells.any_twice(budget)) twice();
       }
       for (std::size_t j = 0; j < i; ++j) {
         if (plan_.receives[j].target_slot != group.target_slot) continue;
         bool apart = false;
-        for (std::size_t d = 0; d < dims.size() && !apart; ++d) apart = writes.disjoint(dims[d], written[j][d]);
+        for (std::size_t d = 0; d < dims.size() && !apart; ++d) {
+          WrittenCells both = dims[d];
+          both.add(written[j][d]);
+          apart = !both.any_twice(budget);
+        }
         if (!apart)
           refuse(fmt::format("receives[{}]", i), "writes a cell of slot {} that receives[{}] writes too",
                  group.target_slot, j);
       }
-    }
-  }
-
-  /// What a lattice writes, unless that is too much to list.
-  static void append_combs(const RunLattice& lattice, std::vector<WideComb>& combs) {
-    const Index room = stretches_max - Index(combs.size());
-    if (lattice.stretches() <= room) {
-      for (LatticeWalk walk(lattice); !walk.is_over(); walk.next()) combs.push_back(comb_of(walk.run(), End::target));
-    } else if (lattice.distances() <= room) {
-      lattice.for_each_run([&](const Run& run) { combs.push_back(comb_of(run, End::target)); });
     }
   }
 

@@ -15,9 +15,10 @@ inline constexpr Index transfers_per_group_max = Index(1) << 24;
 /// - slots, grids, dimensions, peers and element maps fit each other and the kind of the plan;
 /// - every index lies within the slot's local extents on this rank's side; on both sides where the peer is this rank;
 /// - no count of cells or bytes overflows;
-/// - no cell of this rank is written twice by what it receives, unless received values are added up. This is exact up
-///   to some millions of comparisons, and some ten thousand stretches of lattices; a plan that would need more is not
-///   checked further in this one respect.
+/// - no cell of this rank is written twice by what it receives, unless received values are added up. This is exact for
+///   all that planners make, and for other plans up to some millions of comparisons and some ten thousand stretches; a
+///   plan that would need more is not checked further in this one respect.
+/// Takes time in proportion to the runs and lattices of the plan, not to the cells.
 Result<void> check_plan(const TransferPlan& plan);
 
 }  // namespace tranship

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -25,38 +26,130 @@ Amount& operator+=(Amount& a, const Amount& b) {
   return a;
 }
 
+/// Lattices of more distances are counted by closed forms instead of run by run.
+constexpr Index distances_listed_max = 512;
+
+/// Of stretches, how many there are and how many bytes are in them.
+struct Tally {
+  Index count = 0;
+  Index bytes = 0;
+
+  Tally& operator+=(const Tally& other) {
+    count = checked_add(count, other.count);
+    bytes = checked_add(bytes, other.bytes);
+    return *this;
+  }
+};
+
 class StretchCounter {
  public:
   void add(Index length, Index count, Index cell_bytes) {
-    Tally& tally = by_length_[length];
-    tally.count = checked_add(tally.count, count);
-    tally.bytes = checked_add(tally.bytes, checked_multiply(checked_multiply(length, count), cell_bytes));
+    by_length_[length] += {count, checked_multiply(checked_multiply(length, count), cell_bytes)};
+  }
+
+  /// The stretches of a lattice, each of whose cells is `inner` cells in a row, so many times.
+  void add(const RunLattice& lattice, Index inner, Index repeats, Index cell_bytes) {
+    if (lattice.distances() <= distances_listed_max)
+      return lattice.for_each_run([&](const Run& run) {
+        add(checked_multiply(run.length, inner), checked_multiply(run.count, repeats), cell_bytes);
+      });
+    lattices_.push_back({lattice, inner, repeats, checked_multiply(inner, cell_bytes)});
+    checked_multiply(checked_multiply(lattice.cells(), repeats), lattices_.back().cell_bytes);
   }
 
   Stretches result() const {
     Stretches out;
-    if (by_length_.empty()) return out;
-    out.shortest = by_length_.begin()->first;
-    out.longest = by_length_.rbegin()->first;
-    Index total = 0, seen = 0;
-    for (const auto& [length, tally] : by_length_) total = checked_add(total, tally.bytes);
-    for (const auto& [length, tally] : by_length_) {
-      if (seen < total - seen) out.median = length;
-      seen += tally.bytes;
-      const Index floor = Index(std::bit_floor(std::uint64_t(length)));
-      if (out.bins.empty() || out.bins.back().cells_min != floor) out.bins.push_back({floor});
-      out.bins.back().count += tally.count;
-      out.bins.back().bytes += tally.bytes;
+    if (by_length_.empty() && lattices_.empty()) return out;
+    out.shortest = shortest();
+    out.longest = longest();
+    std::map<Index, Tally> bins;
+    for (const auto& [length, tally] : by_length_) bins[Index(std::bit_floor(std::uint64_t(length)))] += tally;
+    for (const Lattice& one : lattices_) {
+      Tally below;
+      for (Index floor = 1; floor <= one.longest(); floor *= 2) {
+        const Tally up = one.up_to(floor + (floor - 1));
+        if (up.count > below.count) bins[floor] += {up.count - below.count, up.bytes - below.bytes};
+        below = up;
+        if (floor > one.longest() / 2) break;
+      }
+    }
+    Tally total;
+    for (const auto& [floor, tally] : bins) {
+      out.bins.push_back({floor, tally.count, tally.bytes});
+      total += tally;
+    }
+    Index seen = 0;
+    for (const StretchBin& bin : out.bins) {
+      if (seen < total.bytes - seen && seen + bin.bytes >= total.bytes - (seen + bin.bytes))
+        out.median = median(bin.cells_min, seen, total.bytes);
+      seen += bin.bytes;
     }
     return out;
   }
 
  private:
-  struct Tally {
-    Index count = 0;
-    Index bytes = 0;
+  struct Lattice {
+    RunLattice lattice;
+    Index inner;
+    Index repeats;
+    Index cell_bytes;
+
+    Index longest() const { return std::min(lattice.source.length, lattice.target.length) * inner; }
+    Tally up_to(Index length) const {
+      const RunLattice::Share share = lattice.up_to(length / inner);
+      return {share.stretches * repeats, share.cells * repeats * cell_bytes};
+    }
   };
+
+  /// The least number of [lower, upper] for which `f` is true; it is for `upper`, and for all above one for which it
+  /// is.
+  template <class F>
+  static Index first_true(Index lower, Index upper, F&& f) {
+    while (lower < upper) {
+      const Index middle = lower + (upper - lower) / 2;
+      if (f(middle))
+        upper = middle;
+      else
+        lower = middle + 1;
+    }
+    return lower;
+  }
+
+  Index shortest() const {
+    Index out = by_length_.empty() ? std::numeric_limits<Index>::max() : by_length_.begin()->first;
+    for (const Lattice& one : lattices_) {
+      const auto has = [&](Index length) { return one.up_to(length).count > 0; };
+      const Index most = std::min(out - 1, one.longest());
+      if (has(most)) out = first_true(1, most, has);
+    }
+    return out;
+  }
+
+  Index longest() const {
+    Index out = by_length_.empty() ? 0 : by_length_.rbegin()->first;
+    for (const Lattice& one : lattices_) {
+      const Index all = one.up_to(one.longest()).count;
+      const auto has_all = [&](Index length) { return one.up_to(length).count == all; };
+      if (out < one.longest() && !has_all(out)) out = first_true(out + 1, one.longest(), has_all);
+    }
+    return out;
+  }
+
+  /// The length of a bin, before which so many bytes are seen, up to which half of all are.
+  Index median(Index floor, Index seen, Index total) const {
+    std::vector<Tally> before;
+    for (const Lattice& one : lattices_) before.push_back(one.up_to(floor - 1));
+    return first_true(floor, floor + (floor - 1), [&](Index length) {
+      Index up = seen;
+      for (auto at = by_length_.lower_bound(floor); at != by_length_.end() && at->first <= length; ++at)
+        up += at->second.bytes;
+      for (std::size_t i = 0; i < lattices_.size(); ++i) up += lattices_[i].up_to(length).bytes - before[i].bytes;
+      return up >= total - up;
+    });
+  }
+
   std::map<Index, Tally> by_length_;
+  std::vector<Lattice> lattices_;
 };
 
 /// A group seen from one side: sums over its tables.
@@ -133,10 +226,11 @@ class GroupView {
       for (std::size_t e = 0; e < moved.size(); ++e) {
         const Index repeats = moved[e] / cells_[k][e] / inner;
         if (repeats == 0) continue;
-        group_.axes[k][e].for_each_run([&](const Run& run) {
+        for (const Run& run : group_.axes[k][e].runs) {
           const auto [length, count] = stretches_of(run);
           counter.add(checked_multiply(length, inner), checked_multiply(count, repeats), cell_bytes_);
-        });
+        }
+        for (const RunLattice& lattice : group_.axes[k][e].lattices) counter.add(lattice, inner, repeats, cell_bytes_);
       }
       return;
     }
@@ -144,7 +238,13 @@ class GroupView {
 
  private:
   int tables() const { return int(cells_.size()); }
-  Amount amount(Index cells) const { return {cells, checked_multiply(cells, cell_bytes_)}; }
+  Amount amount(Index cells) const {
+    Amount out{.cells = cells};
+    if (__builtin_mul_overflow(cells, cell_bytes_, &out.bytes))
+      throw_error(ErrorCode::overflow, "{} of {} in a local array of extents [{}]: their bytes do not fit in 63 bits",
+                  tranship::amount(cells, "cell"), name_of(plan_.slots[group_.source_slot].type), to_string(extents_));
+    return out;
+  }
 
   Index cells_at(const Indices& at) const {
     Index cells = 1;

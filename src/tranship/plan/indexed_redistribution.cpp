@@ -4,25 +4,11 @@
 #include <map>
 #include <numeric>
 
-#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/fills.hpp>
 
 namespace tranship {
 namespace {
-
-void check_trailing_whole(const Distribution& d, int leading) {
-  if (d.is_indexed()) {
-    if (d.indexed_dims() != leading)
-      throw_error(ErrorCode::unsupported, "one side indexes the first {}, the other the first {}",
-                  amount(leading, "dimension"), d.indexed_dims());
-    return;
-  }
-  for (int k = leading; k < d.dims(); ++k)
-    if (!d.axis(k).is_whole())
-      throw_error(ErrorCode::unsupported, "dimension {} is beyond the {} and must be whole without overlap", k,
-                  amount(leading, "indexed one"));
-}
 
 /// Where a cell of one dimension is stored: a part and a local index. Every cell of every part, in a table by cell.
 class StoredCells {
@@ -57,13 +43,8 @@ class StoredCells {
 class IndexedPlanner {
  public:
   IndexedPlanner(const Distribution& source, const Distribution& target, const RedistributionOptions& options)
-      : source_(source),
-        target_(target),
-        options_(options),
-        leading_(source.is_indexed() ? source.indexed_dims() : target.indexed_dims()) {
-    check_trailing_whole(source, leading_);
-    check_trailing_whole(target, leading_);
-    for (int d = leading_; d < source.dims(); ++d) inner_ *= source.extents()[d];
+      : source_(source), target_(target), options_(options), counted_(dims_counted(source, target)) {
+    for (int d = counted_; d < source.dims(); ++d) inner_ *= source.extents()[d];
   }
 
   Index inner() const { return inner_; }
@@ -84,7 +65,7 @@ class IndexedPlanner {
     if (!source_.grid().ordinal_of(rank)) return;
     std::vector<StoredCells> axes;
     if (!target_.is_indexed())
-      for (int d = 0; d < leading_; ++d) axes.emplace_back(target_.axis(d));
+      for (int d = 0; d < counted_; ++d) axes.emplace_back(target_.axis(d));
     for_each_owned(rank, [&](Index local, const Indices& cell) {
       for_each_reader(axes, cell, [&](Rank reader, Index there) {
         if (owner_for(cell, reader) == rank) f(reader, local, there);
@@ -93,18 +74,23 @@ class IndexedPlanner {
   }
 
  private:
-  Indices cell_of_id(Index id) const {
-    Indices cell = Indices::filled(source_.dims(), 0);
-    for (int d = leading_ - 1; d >= 0; --d) {
+  /// Calls `f` with the cells of an id of an indexed side: with all that its counted whole dimensions have, in order.
+  void for_each_cell_of(const Distribution& indexed, Index id, FunctionRef<void(const Indices& cell)> f) const {
+    Indices cell = Indices::filled(source_.dims(), 0), whole;
+    for (int d = indexed.indexed_dims() - 1; d >= 0; --d) {
       cell[d] = id % source_.extents()[d];
       id /= source_.extents()[d];
     }
-    return cell;
+    for (int d = indexed.indexed_dims(); d < counted_; ++d) whole.push_back(source_.extents()[d]);
+    for_each_coordinate(whole, [&](const Indices& at) {
+      std::copy(at.begin(), at.end(), cell.begin() + indexed.indexed_dims());
+      f(cell);
+    });
   }
 
-  Index id_of(const Indices& cell) const {
+  static Index id_of(const Distribution& indexed, const Indices& cell) {
     Index id = 0;
-    for (int d = 0; d < leading_; ++d) id = id * source_.extents()[d] + cell[d];
+    for (int d = 0; d < indexed.indexed_dims(); ++d) id = id * indexed.extents()[d] + cell[d];
     return id;
   }
 
@@ -113,13 +99,20 @@ class IndexedPlanner {
     return nearest_owner(source_.owners(cell), reader, options_.distance);
   }
 
-  /// Local index, counted through the leading dimensions, of a cell that a source rank owns.
+  /// Local index, counted through, of a cell that a source rank owns.
   Index local_of(Rank owner, const Indices& cell) const {
     const Indices local = *source_.local_of(owner, cell);
-    if (source_.is_indexed()) return local[0];
+    if (source_.is_indexed()) return counted_local(source_, local[0], cell);
     const Indices extents = source_.local_extents(owner);
     Index out = 0;
-    for (int k = 0; k < leading_; ++k) out = out * extents[k] + local[k];
+    for (int k = 0; k < counted_; ++k) out = out * extents[k] + local[k];
+    return out;
+  }
+
+  /// The same on an indexed side, where the id of the cell has a local index.
+  Index counted_local(const Distribution& indexed, Index local_id, const Indices& cell) const {
+    Index out = local_id;
+    for (int d = indexed.indexed_dims(); d < counted_; ++d) out = out * indexed.extents()[d] + cell[d];
     return out;
   }
 
@@ -131,15 +124,15 @@ class IndexedPlanner {
       const IndexedPart& part = target_.indexed_part(*ordinal);
       Index local = 0;
       for (const auto* ids : {&part.owned, &part.ghosts})
-        for (const Index id : *ids) f(local++, cell_of_id(id));
+        for (const Index id : *ids) for_each_cell_of(target_, id, [&](const Indices& cell) { f(local++, cell); });
       return;
     }
     const std::optional<Place> place = target_.grid().place_of(rank);
     if (!place) return;
     // Per dimension the cell behind every local index, -1 where the edge policies give none.
-    std::vector<std::vector<Index>> cells(leading_);
+    std::vector<std::vector<Index>> cells(static_cast<std::size_t>(counted_));
     Indices counts;
-    for (int k = 0; k < leading_; ++k) {
+    for (int k = 0; k < counted_; ++k) {
       const AxisParts& axis = target_.axis(k);
       cells[k].assign(axis.local_extent(place->coordinates[k]), -1);
       for (const AxisPiece& piece : stored_pieces(axis, place->coordinates[k])) {
@@ -156,7 +149,7 @@ class IndexedPlanner {
     Indices cell = Indices::filled(source_.dims(), 0);
     for_each_coordinate(counts, [&](const Indices& at) {
       bool inside = true;
-      for (int k = 0; k < leading_; ++k) {
+      for (int k = 0; k < counted_; ++k) {
         cell[k] = cells[k][at[k]];
         inside &= cell[k] >= 0;
       }
@@ -171,7 +164,8 @@ class IndexedPlanner {
       const std::optional<Index> ordinal = source_.grid().ordinal_of(rank);
       if (!ordinal) return;
       Index local = 0;
-      for (const Index id : source_.indexed_part(*ordinal).owned) f(local++, cell_of_id(id));
+      for (const Index id : source_.indexed_part(*ordinal).owned)
+        for_each_cell_of(source_, id, [&](const Indices& cell) { f(local++, cell); });
       return;
     }
     const std::optional<Place> place = source_.grid().place_of(rank);
@@ -180,9 +174,9 @@ class IndexedPlanner {
       Index cell;
       Index local;
     };
-    std::vector<std::vector<Owned>> cells(leading_);
+    std::vector<std::vector<Owned>> cells(static_cast<std::size_t>(counted_));
     Indices counts, extents;
-    for (int k = 0; k < leading_; ++k) {
+    for (int k = 0; k < counted_; ++k) {
       const AxisParts& axis = source_.axis(k);
       for (const SliceFamily& slice : axis.slices(place->coordinates[k]))
         for (Index n = 0; n < slice.count; ++n)
@@ -194,7 +188,7 @@ class IndexedPlanner {
     Indices cell = Indices::filled(source_.dims(), 0);
     for_each_coordinate(counts, [&](const Indices& at) {
       Index local = 0;
-      for (int k = 0; k < leading_; ++k) {
+      for (int k = 0; k < counted_; ++k) {
         cell[k] = cells[k][at[k]].cell;
         local = local * extents[k] + cells[k][at[k]].local;
       }
@@ -206,22 +200,23 @@ class IndexedPlanner {
   void for_each_reader(const std::vector<StoredCells>& axes, const Indices& cell,
                        FunctionRef<void(Rank, Index)> f) const {
     if (target_.is_indexed()) {
-      const Index id = id_of(cell);
-      if (const Distribution::IdPlace owner = target_.place_of_id(id); owner.ordinal >= 0)
-        f(target_.grid().rank_at(owner.ordinal), owner.local);
-      for (const Distribution::IdPlace& ghost : target_.ghosts_of_id(id))
-        f(target_.grid().rank_at(ghost.ordinal), ghost.local);
+      const Index id = id_of(target_, cell);
+      const auto tell = [&](const Distribution::IdPlace& place) {
+        f(target_.grid().rank_at(place.ordinal), counted_local(target_, place.local, cell));
+      };
+      if (const Distribution::IdPlace owner = target_.place_of_id(id); owner.ordinal >= 0) tell(owner);
+      for (const Distribution::IdPlace& ghost : target_.ghosts_of_id(id)) tell(ghost);
       return;
     }
-    // The trailing dimensions are whole: every coordinate of their grid axes has them.
+    // The dimensions that are not counted are whole: every coordinate of their grid axes has them.
     Indices counts;
     for (int d = 0; d < target_.dims(); ++d)
-      counts.push_back(d < leading_ ? Index(axes[d].of(cell[d]).size()) : target_.axis(d).parts());
+      counts.push_back(d < counted_ ? Index(axes[d].of(cell[d]).size()) : target_.axis(d).parts());
     for (Index replica = 0; replica < target_.grid().replicas(); ++replica)
       for_each_coordinate(counts, [&](const Indices& at) {
         Place place{.coordinates = at, .replica = replica};
         Index local = 0;
-        for (int d = 0; d < leading_; ++d) {
+        for (int d = 0; d < counted_; ++d) {
           const StoredCells::Copy& copy = axes[d].of(cell[d])[at[d]];
           place.coordinates[d] = copy.part;
           local = local * axes[d].local_extent(copy.part) + copy.local;
@@ -233,11 +228,21 @@ class IndexedPlanner {
   const Distribution& source_;
   const Distribution& target_;
   const RedistributionOptions& options_;
-  int leading_;
+  int counted_;
   Index inner_ = 1;
 };
 
 }  // namespace
+
+int dims_counted(const Distribution& source, const Distribution& target) {
+  int out = 0;
+  for (const Distribution* side : {&source, &target}) {
+    if (side->is_indexed()) out = std::max(out, side->indexed_dims());
+    for (int d = 0; d < side->dims() && !side->is_indexed(); ++d)
+      if (!side->axis(d).is_whole()) out = std::max(out, d + 1);
+  }
+  return out;
+}
 
 Rank nearest_owner(const std::vector<Rank>& owners, Rank reader, const std::optional<Distance>& distance) {
   double nearest = 0;

@@ -79,8 +79,8 @@ class Shape {
  public:
   explicit Shape(const AxisParts& axis)
       : blocks_(axis),
-        is_cyclic_(axis.partition().kind == PartitionKind::cyclic && !axis.is_whole()),
-        is_whole_(axis.partition().kind == PartitionKind::whole || axis.is_whole()),
+        is_cyclic_(axis.is_dealt()),
+        is_whole_(axis.is_whole() || axis.replicated()),
         parts_(axis.parts()),
         turn_(std::max<Index>(1, axis.period())) {
     const Partition& p = axis.partition();
@@ -94,8 +94,6 @@ class Shape {
     if (is_cyclic_) {
       period_ = p.block_size * parts_;
       slices_ = ceil_divide(ceil_divide(axis.extent(), p.block_size), parts_);
-      // One block for a part is what `irregular` may say, too.
-      is_cyclic_ = slices_ > 1;
     }
   }
 

@@ -24,11 +24,12 @@ struct RedistributionOptions {
 };
 
 /// The moves that touch `rank` when an array goes from `source` (slot 0) to `target` (slot 1). The rank sets may be
-/// equal, overlap or be disjoint. Local: a rank plans for itself, or for any other, and sends nothing. Time and size
-/// depend on the number of parts and on block sizes, never on the extents (of indexed distributions: on the rank's
-/// ids); the size is bounded before planning begins. Throws `mismatch` when extents (without a part) or element types
-/// differ; `invalid_use` for a part that lies outside; `unsupported` when a rank's plan may have more than 2^22 runs,
-/// some 300 MB, or 2^27 slices to look at, seconds.
+/// equal, overlap or be disjoint; either side may be indexed, whatever dimensions the other one cuts. Local: a rank
+/// plans for itself, or for any other, and sends nothing. Time and size depend on the number of parts and on block
+/// sizes, never on the extents (of indexed distributions: on the rank's ids); the size is bounded before planning
+/// begins. Throws `mismatch` when extents (without a part) or element types differ; `invalid_use` for a part that lies
+/// outside; `unsupported` when a rank's plan may have more than 2^22 runs, some 300 MB, or 2^27 slices to look at,
+/// seconds.
 TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& target, Rank rank,
                                  const RedistributionOptions& options = {});
 

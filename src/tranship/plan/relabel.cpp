@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <climits>
-#include <limits>
 #include <numeric>
 #include <optional>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/assignment.hpp>
 #include <tranship/plan/axis_match.hpp>
 #include <tranship/plan/redistribution.hpp>
 
@@ -18,29 +18,96 @@ namespace {
 class AxisTable {
  public:
   AxisTable(const AxisParts& source, const AxisParts& target)
-      : replicated_(source.replicated()), parts_(replicated_ ? 1 : source.parts()) {
+      : source_(source), parts_(source.replicated() ? 1 : source.parts()) {
     cells_.assign(static_cast<std::size_t>(checked_multiply(parts_, target.parts())), 0);
     totals_.assign(static_cast<std::size_t>(target.parts()), 0);
-    for (Index to = 0; to < target.parts(); ++to)
-      for (const SliceFamily& family : target.stretches(to))
-        for (const AxisPiece& piece : resolve_edges(target, family, -family.left, family.length + family.right)) {
-          if (piece.kind != AxisPieceKind::given) continue;
-          for (const Index from : parts_giving(source, piece.want)) {
-            AxisEntry entry;
-            append_runs(source, from, piece.want, entry);
-            const Index cells = entry.cells();
-            cells_[to * parts_ + from] += cells;
-            totals_[to] += cells;
-          }
-        }
+    for (Index part = 0; part < parts_ && parts_ > 1 && !source.is_dealt(); ++part) {
+      const std::vector<SliceFamily> slices = source.slices(part);
+      blocks_.push_back(slices.empty() ? Interval{} : Interval{slices[0].start, slices[0].start + slices[0].length});
+    }
+    for (Index to = 0; to < target.parts(); ++to) {
+      Index* const row = cells_.data() + to * parts_;
+      for (const AxisPiece& piece : stored_pieces(target, to))
+        if (piece.kind == AxisPieceKind::given) add(piece.want, row);
+      totals_[to] = std::accumulate(row, row + parts_, Index(0));
+    }
   }
 
-  Index cells(Index from, Index to) const { return cells_[to * parts_ + (replicated_ ? 0 : from)]; }
+  /// What each part of the source gives to one of the target.
+  const Index* row(Index to) const { return cells_.data() + to * parts_; }
+  Index parts() const { return parts_; }
   Index total(Index to) const { return totals_[to]; }
 
  private:
-  bool replicated_;
+  void add(const AxisWant& want, Index* row) const {
+    const SliceFamily& family = want.family;
+    const Interval first = want.source_interval();
+    if (parts_ == 1) {
+      row[0] += first.length() * family.count;
+    } else if (source_.partition().points == Points::interfaces) {
+      for (const Index from : parts_giving(source_, want)) row[from] += matched(want, from);
+    } else if (!source_.is_dealt()) {
+      for (const Index from : parts_giving(source_, want)) {
+        const Interval& block = blocks_[std::size_t(from)];
+        row[from] += wanted_below(want, block.upper) - wanted_below(want, block.lower);
+      }
+    } else {
+      add_dealt(first, family.period, family.count, want, row);
+    }
+  }
+
+  /// Cells of all wanted intervals together below `cell` of the source.
+  static Index wanted_below(const AxisWant& want, Index cell) {
+    const Interval first = want.source_interval();
+    const Index length = first.length(), period = want.family.period, count = want.family.count;
+    if (cell <= first.lower) return 0;
+    if (period == 0) return std::min(cell - first.lower, length) * count;
+    const Index begun = std::min(count, (cell - first.lower - 1) / period + 1);
+    // Intervals may overlap each other: those that end at the cell or below it count in full.
+    const Index ended = cell < first.upper ? 0 : std::min(begun, (cell - first.upper) / period + 1);
+    const Index cut = begun - ended, longest = cell - first.lower - ended * period;
+    return ended * length + cut * longest - period * (cut * (cut - 1) / 2);
+  }
+
+  /// The places of the intervals in a turn of the source's parts repeat: all that have one are counted at once, as long
+  /// as there are not so many places that closed forms for every pair of parts take less time.
+  void add_dealt(Interval first, Index period, Index count, const AxisWant& want, Index* row) const {
+    const Index size = source_.partition().block_size, turn = size * parts_;
+    const Index places = period == 0 ? 1 : std::min(count, turn / std::gcd(turn, period));
+    const Index blocks = std::min(first.length(), turn) / size + 2;
+    if (places > closed_form_steps * parts_ / blocks) {
+      for (const Index from : parts_giving(source_, want)) row[from] += matched(want, from);
+      return;
+    }
+    for (Index k = 0; k < places; ++k) {
+      const Index times = period == 0 ? count : (count - 1 - k) / places + 1;
+      Index at = first.lower + k * period, left = first.length();
+      if (const Index turns = left / turn; turns > 0) {
+        for (Index from = 0; from < parts_; ++from) row[from] += times * turns * size;
+        left -= turns * turn;
+      }
+      for (Index block = at / size; left > 0; ++block) {
+        const Index cells = std::min(left, (block + 1) * size - at);
+        row[block % parts_] += times * cells;
+        at += cells;
+        left -= cells;
+      }
+    }
+  }
+
+  /// A pair of parts as the planner matches them.
+  Index matched(const AxisWant& want, Index from) const {
+    AxisEntry entry;
+    append_runs(source_, from, want, entry);
+    return entry.cells();
+  }
+
+  /// Blocks that are visited in the time of one matched pair.
+  static constexpr Index closed_form_steps = 256;
+
+  const AxisParts& source_;
   Index parts_;
+  std::vector<Interval> blocks_;  ///< of parts that have one slice or none
   std::vector<Index> cells_;
   std::vector<Index> totals_;
 };
@@ -60,19 +127,27 @@ Held held_structured(const Distribution& source, const Distribution& target) {
   std::vector<AxisTable> tables;
   for (int d = 0; d < dims; ++d) tables.emplace_back(source.axis(d), target.axis(d));
   Held held(target.grid().size());
-  std::vector<std::optional<Place>> places;
-  for (Index k = 0; k < held.parts; ++k) places.push_back(source.grid().place_of(target.grid().rank_at(k)));
+  // The ranks of the target that are in the source, and by dimension the part that they have there.
+  std::vector<Index> holders;
+  std::vector<std::vector<Index>> holding(static_cast<std::size_t>(dims));
+  for (Index k = 0; k < held.parts; ++k) {
+    const std::optional<Place> place = source.grid().place_of(target.grid().rank_at(k));
+    if (!place) continue;
+    holders.push_back(k);
+    for (int d = 0; d < dims; ++d) holding[d].push_back(tables[d].parts() == 1 ? 0 : place->coordinates[d]);
+  }
+  std::vector<Index> cells(holders.size());
   for (Index part = 0; part < held.parts; ++part) {
     const Indices to = target.grid().place_at(part).coordinates;
     Indices totals;
     for (int d = 0; d < dims; ++d) totals.push_back(tables[d].total(to[d]));
     held.wanted = checked_add(held.wanted, checked_product(totals));
-    for (Index k = 0; k < held.parts; ++k) {
-      if (!places[k]) continue;
-      Index cells = 1;
-      for (int d = 0; d < dims && cells > 0; ++d) cells *= tables[d].cells(places[k]->coordinates[d], to[d]);
-      held.cells[part * held.parts + k] = cells;
+    std::fill(cells.begin(), cells.end(), 1);
+    for (int d = 0; d < dims; ++d) {
+      const Index* const row = tables[d].row(to[d]);
+      for (std::size_t h = 0; h < cells.size(); ++h) cells[h] *= row[holding[d][h]];
     }
+    for (std::size_t h = 0; h < cells.size(); ++h) held.cells[part * held.parts + holders[h]] = cells[h];
   }
   return held;
 }
@@ -98,57 +173,6 @@ Held held_indexed(const Distribution& source, const Distribution& target) {
   return held;
 }
 
-/// The rank ordinal of every part. Rows are parts and columns are ranks; rows join one by one, each by the shortest
-/// augmenting path under prices that keep every reduced cost at zero or above (Kuhn 1955; Jonker and Volgenant 1987).
-/// The cost of a place is (cells that move there, whether the part is renamed), as one number of two digits.
-std::vector<Index> assign(const Held& held) {
-  using Cost = __int128;
-  const Index n = held.parts;
-  auto cost = [&](Index part, Index k) { return -Cost(held(part, k)) * (n + 1) + (part != k); };
-  // Column n is where a row waits that has no rank yet.
-  const Index none = -1, waiting = n;
-  std::vector<Cost> row_price(n, 0), column_price(n + 1, 0), distance(n + 1);
-  std::vector<Index> row_of(n + 1, none), previous(n + 1);
-  std::vector<char> reached(n + 1);
-  for (Index row = 0; row < n; ++row) {
-    std::fill(distance.begin(), distance.end(), std::numeric_limits<Cost>::max());
-    std::fill(reached.begin(), reached.end(), 0);
-    row_of[waiting] = row;
-    Index column = waiting;
-    while (row_of[column] != none) {
-      reached[column] = 1;
-      const Index from = row_of[column];
-      Index nearest = none;
-      for (Index k = 0; k < n; ++k) {
-        if (reached[k]) continue;
-        const Cost reduced = cost(from, k) - row_price[from] - column_price[k];
-        if (reduced < distance[k]) {
-          distance[k] = reduced;
-          previous[k] = column;
-        }
-        if (nearest == none || distance[k] < distance[nearest]) nearest = k;
-      }
-      const Cost step = distance[nearest];
-      for (Index k = 0; k <= n; ++k) {
-        if (reached[k]) {
-          row_price[row_of[k]] += step;
-          column_price[k] -= step;
-        } else if (k < n) {
-          distance[k] -= step;
-        }
-      }
-      column = nearest;
-    }
-    while (column != waiting) {
-      row_of[column] = row_of[previous[column]];
-      column = previous[column];
-    }
-  }
-  std::vector<Index> out(n);
-  for (Index k = 0; k < n; ++k) out[row_of[k]] = k;
-  return out;
-}
-
 }  // namespace
 
 Relabelled relabel(const Distribution& source, const Distribution& target) {
@@ -162,7 +186,7 @@ Relabelled relabel(const Distribution& source, const Distribution& target) {
   const bool indexed = source.is_indexed() || target.is_indexed();
   const Held held = indexed ? held_indexed(source, target) : held_structured(source, target);
 
-  const std::vector<Index> places = assign(held);
+  const std::vector<Index> places = best_assignment(held.cells, parts);
   Index stays = 0, stayed = 0;
   std::vector<Rank> ranks(static_cast<std::size_t>(parts));
   for (Index part = 0; part < parts; ++part) {

@@ -8,7 +8,7 @@
 
 namespace tranship {
 
-/// Parts that `relabel` takes: it costs memory by their square and time, at worst, by their cube.
+/// Parts that `relabel` takes: it costs memory and time by their square, and only at worst time by their cube.
 inline constexpr Index relabel_parts_max = 8192;
 
 struct Relabelled {

@@ -112,6 +112,20 @@ Index RunLattice::stretches() const noexcept {
   return Index(ramps(*this, to) - ramps(*this, to - 1) - ramps(*this, from) + ramps(*this, from - 1));
 }
 
+RunLattice::Share RunLattice::up_to(Index length) const noexcept {
+  const Index a = source.length, b = target.length, longest = std::min(a, b), x = std::min(length, longest);
+  if (x < 1) return {};
+  if (x == longest) return {stretches(), cells()};
+  // From the stretch of the source to that of the target, the distances 1 - b to x - b and a - x to a - 1 leave 1 to x
+  // cells. `over(y)` is the sum of what distance + y is above 0.
+  const auto over = [&](Index y) { return ramps(*this, Wide(distance) + y); };
+  const Modular at_b = over(b), left = over(b - x), left_count = left - over(b - x - 1);
+  const Modular right = over(x - a), right_count = over(x - a + 1) - right, behind = over(-a);
+  const Modular count = (at_b - over(b - 1)) - left_count + right_count - (over(1 - a) - behind);
+  const Modular sum = at_b - left - Modular(x) * left_count + Modular(x) * right_count - right + behind;
+  return {Index(count), Index(sum)};
+}
+
 void RunLattice::for_each_run(FunctionRef<void(const Run&)> f) const {
   const Comb a{0, source.length, source.period, source.count}, b{distance, target.length, target.period, target.count};
   meet(a, b, [&](const CombMeeting& m) {

@@ -54,6 +54,12 @@ struct RunLattice {
   /// In logarithmic time.
   Index cells() const noexcept;
   Index stretches() const noexcept;
+  /// The stretches of no more than `length` cells, and the cells in them. In logarithmic time.
+  struct Share {
+    Index stretches = 0;
+    Index cells = 0;
+  };
+  Share up_to(Index length) const noexcept;
   /// The same cells as runs, distance by distance, at most distances().
   void for_each_run(FunctionRef<void(const Run&)> f) const;
 

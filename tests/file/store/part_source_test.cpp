@@ -255,7 +255,7 @@ TEST(PartSource, ChunksOfIndexedLayoutsToo) {
                                 if (random.one_in(2)) extents.push_back(random.between(1, 3));
                                 const ElementType type = random_type(random);
                                 const auto structured = [&] {
-                                  return test::with_whole_rest(test::random_distribution(random, leading), extents);
+                                  return test::with_rest(random, test::random_distribution(random, leading), extents);
                                 };
                                 const auto indexed = [&] {
                                   return test::random_indexed(random, extents, indexed_dims, 3, {5, 1, 2});

@@ -1,5 +1,7 @@
 #include "tranship/array/ghosts/touched_cells.hpp"
 
+#include <algorithm>
+
 #include <tranship/plan/run_intervals.hpp>
 
 namespace tranship {
@@ -22,12 +24,33 @@ void append_group(const TransferGroup& group, RunEnd end, Boxes& boxes) {
   append(products(axes), boxes);
 }
 
-void append_list(const std::vector<Index>& cells, const Indices& extents, Boxes& boxes) {
-  std::vector<Interval> ids;
-  for (const Index cell : cells) ids.push_back({cell, cell + 1});
-  std::vector<std::vector<Interval>> axes{merged(std::move(ids))};
-  for (int d = 1; d < extents.size(); ++d) axes.push_back({{0, extents[d]}});
-  append(products(axes), boxes);
+/// The cells of an interval of dimensions `first` to `end`, counted through row-major, within `around`.
+void append_counted(Interval cells, int first, int end, const Box& around, Boxes& boxes) {
+  Index row = 1;
+  for (int d = first + 1; d < end; ++d) row *= around[d].length();
+  while (!cells.empty()) {
+    Box box = around;
+    const Index line = cells.lower / row, lines = cells.lower % row == 0 ? cells.length() / row : 0;
+    box.lower[first] = line;
+    box.upper[first] = line + std::max<Index>(lines, 1);
+    const Index next = std::min(cells.upper, box.upper[first] * row);
+    if (lines > 0)
+      boxes.push_back(box);
+    else
+      append_counted({cells.lower - line * row, next - line * row}, first + 1, end, box, boxes);
+    cells.lower = next;
+  }
+}
+
+/// Cells that are counted through the leading dimensions of a local array, with the `inner` elements of the others.
+void append_list(const std::vector<Index>& cells, Index inner, const Indices& extents, Boxes& boxes) {
+  if (cells.empty() || inner == 0) return;
+  int leading = extents.size();
+  for (Index behind = 1; behind < inner; behind *= extents[leading]) --leading;
+  std::vector<Interval> counted;
+  for (const Index cell : cells) counted.push_back({cell, cell + 1});
+  for (const Interval& one : merged(std::move(counted)))
+    append_counted(one, 0, leading, Box::of_extents(extents), boxes);
 }
 
 void append_fill(const LocalFill& fill, RunEnd end, Boxes& boxes) {
@@ -53,10 +76,10 @@ std::vector<TouchedCells> touched_cells(const TransferPlan& plan) {
     append_group(group, RunEnd::target, overwrites(group.map) ? target.written : target.combined);
   }
   for (const IndexedTransfer& list : plan.indexed_sends)
-    append_list(list.source_cells, extents_of(list.source_slot), at(list.source_slot).read);
+    append_list(list.source_cells, list.inner, extents_of(list.source_slot), at(list.source_slot).read);
   for (const IndexedTransfer& list : plan.indexed_receives) {
     Lists& target = at(list.target_slot);
-    append_list(list.target_cells, extents_of(list.target_slot),
+    append_list(list.target_cells, list.inner, extents_of(list.target_slot),
                 overwrites(list.map) ? target.written : target.combined);
   }
   const auto append_fills = [&](const std::vector<LocalFill>& fills, bool after) {

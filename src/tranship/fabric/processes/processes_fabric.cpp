@@ -1,5 +1,6 @@
 #include "tranship/fabric/processes/processes_fabric.hpp"
 
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <tranship/fabric/heap/range_allocator.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/shared/shared_domain.hpp>
+#include <tranship/fabric/world.hpp>
 
 namespace tranship {
 namespace {
@@ -24,7 +26,7 @@ class ProcessesDomain final : public SharedDomain {
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
     local_->give_back(offset_bytes, size_bytes);
   }
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
+  std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) override {
     // Whole pages, so that they can be given back.
     const std::size_t pages = round_up(size_bytes, page_bytes());
     Local& local = *local_;
@@ -43,6 +45,7 @@ class ProcessesDomain final : public SharedDomain {
     std::byte* data = local.shared->heap_of(local.member) + shape.heap_bytes + *offset;
     std::shared_ptr<void> memory(data, release);
     if (!local.shared->obtain(local.member, shape.heap_bytes + *offset, pages).ok()) return nullptr;
+    if (content == MemoryContent::zeros) std::memset(data, 0, size_bytes);
     return memory;
   }
 

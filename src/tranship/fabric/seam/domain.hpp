@@ -11,6 +11,8 @@
 
 namespace tranship {
 
+enum class MemoryContent : std::uint8_t;
+
 class Domain {
  public:
   Domain() = default;
@@ -34,7 +36,7 @@ class Domain {
   virtual Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes,
                                              std::size_t size_bytes, void* memory) = 0;
   /// What World::local_memory says.
-  virtual std::shared_ptr<void> local_memory(std::size_t size_bytes) = 0;
+  virtual std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) = 0;
   /// Keeps the heaps mapped for as long as it is held, even after this object is gone.
   virtual std::shared_ptr<void> lifetime() const = 0;
 };

@@ -1,9 +1,11 @@
 #include "tranship/fabric/shared/shared_domain.hpp"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/world.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
@@ -29,11 +31,15 @@ Index SharedDomain::available_bytes(Index granted_bytes) const {
   return available_memory_bytes() - std::max<Index>(0, granted_bytes - resident_memory_bytes());
 }
 
-std::shared_ptr<void> SharedDomain::local_memory(std::size_t size_bytes) {
+std::shared_ptr<void> SharedDomain::local_memory(std::size_t size_bytes, MemoryContent content) {
   constexpr std::size_t worth_asking = std::size_t(1) << 20;
-  if (size_bytes >= worth_asking && Index(size_bytes) > available_memory_bytes()) return nullptr;
+  // Zeros that have been given and not been touched yet are spoken for.
+  if (size_bytes >= worth_asking && Index(size_bytes) > SharedDomain::available_bytes(Index(fresh_bytes_on_host())))
+    return nullptr;
+  if (content == MemoryContent::zeros && size_bytes >= fresh_pages_bytes_min) return fresh_pages_on_host(size_bytes);
   void* memory = allocate_on_host(size_bytes);
   if (!memory) return nullptr;
+  if (content == MemoryContent::zeros) std::memset(memory, 0, size_bytes);
   return {memory, free_on_host};
 }
 

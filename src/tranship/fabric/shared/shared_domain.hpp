@@ -25,7 +25,7 @@ class SharedDomain : public Domain {
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;
   /// Belongs to this process: where ranks are processes they have others.
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
+  std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) override;
   std::shared_ptr<void> lifetime() const override { return shared_; }
 
  protected:

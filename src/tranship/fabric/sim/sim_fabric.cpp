@@ -136,10 +136,12 @@ class SimDomain final : public SharedDomain {
     simulation_.join(rank_, whole, size_bytes, offset_bytes);
     return whole;
   }
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
+  std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) override {
     HostMemory* memory = simulation_.host_memory();
-    return memory ? memory->allocate(rank_ / simulation_.options().ranks_per_host, size_bytes)
-                  : SharedDomain::local_memory(size_bytes);
+    if (!memory) return SharedDomain::local_memory(size_bytes, content);
+    auto out = memory->allocate(rank_ / simulation_.options().ranks_per_host, size_bytes);
+    if (out && content == MemoryContent::zeros) std::memset(out.get(), 0, size_bytes);
+    return out;
   }
 
  private:

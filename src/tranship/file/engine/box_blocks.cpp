@@ -15,10 +15,6 @@ namespace {
 // Shorter rows are read as a slab: a row costs a call and a page that is needed in part.
 constexpr Index direct_row_bytes = Index(256) << 10;
 
-bool is_dealt(const AxisParts& axis) {
-  return axis.partition().kind == PartitionKind::cyclic && axis.parts() > 1;
-}
-
 StoredSide side_of(const StoredParts& array) {
   const Distribution& d = array.spec.distribution;
   StoredSide out{.order = dimension_order(array.order(), d.dims()),
@@ -28,7 +24,7 @@ StoredSide side_of(const StoredParts& array) {
   for (int axis = 0; axis < d.dims(); ++axis) {
     for (Index c = 0; c < d.axis(axis).parts(); ++c)
       out.part_extents[axis] = std::max(out.part_extents[axis], d.axis(axis).local_extent(c));
-    out.dealt[axis] = is_dealt(d.axis(axis));
+    out.dealt[axis] = d.axis(axis).is_dealt();
   }
   return out;
 }
@@ -37,7 +33,7 @@ StoredSide side_of(const StoredParts& array) {
 Index common_row_bytes(const StoredParts& a, const StoredParts& b) {
   const StoredSide side_a = side_of(a), side_b = side_of(b);
   const auto run = [](const AxisParts& axis, Index extent) {
-    return is_dealt(axis) ? std::min(axis.partition().block_size, extent) : extent;
+    return axis.is_dealt() ? std::min(axis.partition().block_size, extent) : extent;
   };
   Index out = size_bytes(a.spec.type);
   for (int k = side_a.order.size() - 1; k >= 0; --k) {
@@ -124,7 +120,7 @@ std::vector<Index> BoxBlocks::edges_along(int d) const {
     for (Index at = own->grain(0)[d]; at < from.extents()[d]; at += own->grain(0)[d]) out.push_back(at);
   } else {
     const AxisParts& axis = from.axis(d).parts() > 1 ? from.axis(d) : to.axis(d);
-    for (Index c = 1; c < axis.parts() && !is_dealt(axis) && !axis.replicated(); ++c)
+    for (Index c = 1; c < axis.parts() && !axis.is_dealt() && !axis.replicated(); ++c)
       if (axis.owned_count(c) > 0 && axis.slices(c).front().start > out.back())
         out.push_back(axis.slices(c).front().start);
   }

@@ -6,6 +6,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/clip.hpp>
+#include <tranship/plan/indexed_redistribution.hpp>
 #include <tranship/plan/plan_size.hpp>
 #include <tranship/plan/redistribution.hpp>
 
@@ -148,14 +149,14 @@ PartPlan PartPlanner::plan(Index ordinal) const {
   if (!to.is_indexed() && !moves.receives.empty())
     receive_copies(to, to.grid().place_at(ordinal), moves.receives.front());
   if (!to.is_indexed() && !moves.indexed_receives.empty())
-    receive_listed_copies(to.local_extents(moves.rank), from_.distribution.indexed_dims(), moves);
+    receive_listed_copies(to.local_extents(moves.rank), dims_counted(from_.distribution, to), moves);
   if (!moves.receives.empty())
     for (const auto& entries : moves.receives.front().axes) {
       auto& reaches = out.reaches.emplace_back();
       for (const AxisEntry& entry : entries) reaches.push_back(reach_of(entry));
     }
-  for (const Distribution* d : {&from_.distribution, &to})
-    if (d->is_indexed()) out.trailing_dims = d->dims() - d->indexed_dims();
+  if (from_.distribution.is_indexed() || to.is_indexed())
+    out.trailing_dims = to.dims() - dims_counted(from_.distribution, to);
   return out;
 }
 

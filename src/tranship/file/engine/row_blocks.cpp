@@ -7,6 +7,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/file/store/part_source.hpp>
 #include <tranship/plan/clip.hpp>
+#include <tranship/plan/indexed_redistribution.hpp>
 
 namespace tranship {
 namespace {
@@ -124,7 +125,7 @@ Index RowNumbers::part_of(Index row) const {
 
 RowMoves::RowMoves(const BlockJob& job) {
   const Distribution &of_source = job.source->spec.distribution, &of_wanted = job.wanted->spec.distribution;
-  const int leading = of_source.is_indexed() ? of_source.indexed_dims() : of_wanted.indexed_dims();
+  const int leading = dims_counted(of_source, of_wanted);
   trailing_dims = of_wanted.dims() - leading;
   for (int d = leading; d < of_wanted.dims(); ++d) inner = checked_multiply(inner, of_wanted.extents()[d]);
   const PartPlanner planner(job.source->spec, job.wanted->spec);

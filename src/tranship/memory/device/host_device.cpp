@@ -1,6 +1,8 @@
 #include "tranship/memory/device/host_device.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -8,6 +10,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 #include <tranship/memory/combination.hpp>
@@ -19,6 +22,8 @@ constexpr std::size_t alignment_bytes = 256;
 // Fewer pages are fewer misses when rows are far apart. What is rounded up is at most a third.
 constexpr std::size_t huge_page_bytes = std::size_t(2) << 20;
 constexpr std::size_t huge_bytes_min = 2 * huge_page_bytes;
+
+constinit std::atomic<std::size_t> fresh_bytes = 0;
 
 /// The byte that the whole element consists of, or -1.
 int only_byte(const void* element, int width) {
@@ -52,6 +57,28 @@ void* allocate_on_host(std::size_t size_bytes) noexcept {
 
 void free_on_host(void* memory) noexcept {
   std::free(memory);
+}
+
+std::shared_ptr<void> fresh_pages_on_host(std::size_t size_bytes) {
+  std::size_t room;
+  if (__builtin_add_overflow(size_bytes, 2 * huge_page_bytes, &room)) return nullptr;
+  room = round_down(room, page_bytes());
+  void* const pages = ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  const auto skipped =
+      round_up(reinterpret_cast<std::uintptr_t>(pages), huge_page_bytes) - reinterpret_cast<std::uintptr_t>(pages);
+  std::byte* const memory = static_cast<std::byte*>(pages) + skipped;
+  // Only a hint: a system without huge pages gives others.
+  ::madvise(memory, size_bytes, MADV_HUGEPAGE);
+  fresh_bytes.fetch_add(room, std::memory_order_relaxed);
+  return {memory, [pages, room](void*) {
+            ::munmap(pages, room);
+            fresh_bytes.fetch_sub(room, std::memory_order_relaxed);
+          }};
+}
+
+std::size_t fresh_bytes_on_host() noexcept {
+  return fresh_bytes.load(std::memory_order_relaxed);
 }
 
 void check_width(int width) {

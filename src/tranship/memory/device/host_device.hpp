@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include <tranship/memory/device/driver.hpp>
@@ -12,6 +13,14 @@ namespace tranship {
 /// What Driver::allocate promises, from the heap; huge pages where that pays. Freed by free_on_host.
 void* allocate_on_host(std::size_t size_bytes) noexcept;
 void free_on_host(void* memory) noexcept;
+
+/// From so many bytes on, the heap would ask the system for pages of their own, too.
+inline constexpr std::size_t fresh_pages_bytes_min = std::size_t(32) << 20;
+/// Zeros on pages that come when they are touched, aligned to huge pages; empty where there are none. Costs some calls
+/// of the system and no time for the bytes.
+std::shared_ptr<void> fresh_pages_on_host(std::size_t size_bytes);
+/// The bytes of all such pages that the process has now, touched or not.
+std::size_t fresh_bytes_on_host() noexcept;
 
 /// What Stream::copy and Stream::fill do. Blocks need not be canonical.
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target);
