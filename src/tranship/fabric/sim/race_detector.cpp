@@ -5,6 +5,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/user_place.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 
 namespace tranship {
@@ -85,8 +86,9 @@ bool RaceDetector::conflict(const Access& earlier, const Access& later) {
   const What a = earlier.use.what, b = later.use.what;
   if (reads(a) && reads(b)) return false;
   if (!is_atomic(a) || !is_atomic(b)) return true;
+  const bool are_kinds_known = earlier.use.code == nullptr && later.use.code == nullptr;
   return earlier.word_first != later.word_first || earlier.word_end != later.word_end ||
-         earlier.use.kind != later.use.kind;
+         (are_kinds_known && earlier.use.kind != later.use.kind);
 }
 
 RaceDetector::Knowledge RaceDetector::before(Rank rank, const Channel& channel) const {
@@ -327,7 +329,8 @@ void RaceDetector::refuse(const Access& earlier, const Access& later, const Know
                           const Bytes& bytes) const {
   const auto text = [](const Access& a) {
     constexpr const char* sides[] = {"", "the source of ", "the target of ", "the value of "};
-    return fmt::format("{}{} by rank {} ({})", sides[int(a.use.side)], a.use.name, a.rank, short_name(a.use.where));
+    return fmt::format("{}{} by rank {} ({})", sides[int(a.use.side)], a.use.name, a.rank,
+                       a.use.code ? place_of_code(a.use.code) : short_name(a.use.where));
   };
   const auto is_atomic = [](const Access& a) { return a.use.what == What::fetch || a.use.what == What::update; };
   const auto word = [](const Access& a) {

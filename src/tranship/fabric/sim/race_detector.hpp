@@ -71,6 +71,7 @@ class RaceDetector {
     Side side = Side::peer;
     WordKind kind{};                   ///< of a word that is accessed atomically
     const char* completion = nullptr;  ///< the call that completes it; nullptr of what a quiet completes
+    const void* code = nullptr;        ///< in place of `where`, behind the instruction; its atomics are of any kind
   };
   /// Bytes [first, end) of the symmetric heap of `owner`, or addresses of memory that no other rank reaches.
   struct Bytes {
@@ -128,6 +129,11 @@ class RaceDetector {
   /// others, and no quiet completes it. Throws `race`.
   std::uint64_t begin(Rank rank, const std::vector<Accesses>& all);
   void end(Rank rank, std::uint64_t number);
+  /// Calls f(first, end) for the memory that no other rank reaches and that operations of the rank may access now.
+  template <class F>
+  void for_each_in_use(Rank rank, F&& f) const {
+    ranks_[std::size_t(rank)].own.for_each([&](std::size_t first, std::size_t end, const Cell&) { f(first, end); });
+  }
   /// What the rank has done wrong with such memory.
   const std::optional<Error>& changed_source(Rank rank) const { return ranks_[std::size_t(rank)].changed_source; }
 
