@@ -20,6 +20,7 @@
 #include <tranship/fabric/shared/shared_world.hpp>
 #include <tranship/fabric/sim/host_memory.hpp>
 #include <tranship/fabric/sim/race_detector.hpp>
+#include <tranship/fabric/sim/rank_log.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
 namespace tranship {
@@ -84,9 +85,9 @@ class Simulation final : private BoardLink {
   /// apply_atomic; ranks that change nothing by it only look.
   void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
-  /// Throws what a rank has done wrong with the source of a transfer: at its next call, for it may have learnt of the
-  /// transfer's end where nothing can be thrown; and again at each further one.
-  void fail_for_source(Rank rank) const;
+  /// Throws what a rank has done wrong where nothing can be thrown, at its next call and again at each further one:
+  /// with the source of a transfer of whose end it has learnt, or by accesses that hooks have noted.
+  void fail_late(Rank rank) const;
 
   void send(Rank source, InFlight what);
   /// Delivers one piece of what this rank has sent in a context and that may be delivered, false when there is none; of
@@ -117,6 +118,12 @@ class Simulation final : private BoardLink {
   HostMemory* host_memory() const noexcept { return host_memory_.get(); }
   /// What lies at an address of a rank: in a symmetric heap, also where its own memory has been joined to its heap.
   RaceDetector::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
+  /// Calls f(first, end) for the addresses of a rank's own memory that has been joined to its heap.
+  template <class F>
+  void for_each_joined(Rank rank, F&& f) const {
+    for (const Joined& one : joined_)
+      if (one.rank == rank && !one.memory.expired()) f(one.first, one.first + one.size_bytes);
+  }
   void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
     joined_.push_back({rank, memory, reinterpret_cast<std::uintptr_t>(memory.get()), size_bytes, offset_bytes});
   }
@@ -130,8 +137,11 @@ class Simulation final : private BoardLink {
   void count_message(Rank from, Rank to, std::size_t bytes) noexcept;
   const SimulationOptions& options() const noexcept { return options_; }
   SplitMix64& random() noexcept { return random_; }
-  /// nullptr where order is not checked.
-  RaceDetector* race_detector() noexcept { return race_detector_.get(); }
+  /// nullptr where order is not checked. It has been told what the rank that runs has accessed.
+  RaceDetector* race_detector() noexcept {
+    detail::settle_accesses();
+    return race_detector_.get();
+  }
   const std::shared_ptr<RaceDetector>& shared_race_detector() const noexcept { return race_detector_; }
   /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
   void come(Rank rank, int slot, const Members& members, std::uint64_t meeting);
@@ -155,6 +165,8 @@ class Simulation final : private BoardLink {
     bool dying = false;
   };
 
+  void watch_order();
+  void throw_noted_race(Rank rank) const;
   void count_step(Rank rank);
   /// Memory of some rank has changed, or may have: no wait expires that has not looked since.
   void changed() noexcept {
@@ -200,6 +212,7 @@ class Simulation final : private BoardLink {
   std::vector<Rank> drowsy_;           // that wait, poll, or have no news
   std::vector<Rank> expired_;          // that may have expired
   std::shared_ptr<RaceDetector> race_detector_;
+  std::vector<std::unique_ptr<RankLog>> logs_;  // by rank; empty where order is not checked or there are no hooks
   std::shared_ptr<HostMemory> host_memory_;
   std::vector<std::unique_ptr<Board>> boards_;  // by machine, where there are several
   struct News {

@@ -1,0 +1,10 @@
+# tranship_refuse_sanitizers(TARGET): where the options for all of a project's targets turn a sanitizer of memory or threads
+# on, a target that links TARGET is refused when the build is generated.
+function(tranship_refuse_sanitizers target)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" configuration)
+  set(flags "${CMAKE_C_FLAGS} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${configuration}} ${CMAKE_EXE_LINKER_FLAGS}")
+  if(flags MATCHES "-fsanitize=[a-z,-]*(address|thread|memory)")
+    set_property(TARGET ${target} APPEND PROPERTY
+      INTERFACE_LINK_LIBRARIES $<BUILD_INTERFACE:tranship::race_hooks_cannot_be_combined_with_fsanitize_${CMAKE_MATCH_1}>)
+  endif()
+endfunction()
