@@ -1,5 +1,5 @@
 // A ring whose loads and stores the simulator sees without a word in its source: examples/CMakeLists.txt links it with
-// tranship::race_hooks. Run it by `tranship simulate -n 3 example_checked_ring`, and once more with the word "wrong": then
+// tranship::race_hooks. Run it by `tranship simulate -n 3 example_checked_ring`, and once more with the word "wrong":
 // then ranks read before they have waited.
 #include <cstdio>
 #include <cstring>

@@ -26,23 +26,14 @@ class AccessLog {
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
-  /// At most 16 bytes. `code` is the address behind the call of the hook.
+  /// At most 16 bytes, of one line where they have a natural place. `code` is the address behind the call of the hook.
   [[gnu::always_inline]] void note(const volatile void* at, std::size_t bytes, Does does, const void* code) noexcept {
     const auto first = reinterpret_cast<Address>(at);
-    if (!is_wanted(first, bytes)) [[likely]]
+    const Line& line = line_of(first);
+    const std::uint64_t mask = mask_of(first, bytes);
+    if (line.tag == tag_of(first) && ((does == Does::load ? line.seen : line.stored) & mask) == mask) [[likely]]
       return;
-    const Address place = first % line_bytes;
-    if (place + bytes > line_bytes) [[unlikely]]
-      return extend(first, first + bytes, does, code);
-    Line& line = lines_[first / line_bytes % lines_.size()];
-    if (line.number != first / line_bytes || line.period != period_)
-      line = {.number = first / line_bytes, .period = period_};
-    const std::uint64_t mask = ((std::uint64_t(1) << bytes) - 1) << place;
-    // A store conflicts with all that a load conflicts with.
-    const std::uint64_t known = does == Does::load ? line.loaded | line.stored : line.stored;
-    if ((known & mask) == mask) return;
-    (does == Does::load ? line.loaded : line.stored) |= mask;
-    extend(first, first + bytes, does, code);
+    note_new(first, bytes, does, code);
   }
   void note_range(const volatile void* at, std::size_t bytes, Does does, const void* code) noexcept {
     const auto first = reinterpret_cast<Address>(at);
@@ -67,7 +58,7 @@ class AccessLog {
     Does does{};
   };
 
-  AccessLog(Address heaps, std::size_t heaps_bytes) : heaps_(heaps), heaps_bytes_(heaps_bytes), lines_(lines_count) {}
+  AccessLog(Address heaps, std::size_t heaps_bytes) : heaps_(heaps), heaps_bytes_(heaps_bytes) {}
   ~AccessLog() = default;
 
   virtual void tell_atomic(Address first, std::size_t bytes, Atomic how, const void* code) noexcept = 0;
@@ -89,7 +80,11 @@ class AccessLog {
   }
   /// What the detector knows may be different from now on.
   void begin_period() noexcept {
-    ++period_;
+    period_ += period_step;
+    if (period_ == 0) {  // all numbers have been taken
+      lines_.fill({});
+      period_ = period_step;
+    }
     others_first_ = 0;  // so that the next look finds them anew
     others_end_ = UINTPTR_MAX;
     others_are_known_ = false;
@@ -97,13 +92,12 @@ class AccessLog {
 
  private:
   static constexpr Address line_bytes = 64;
-  static constexpr std::size_t lines_count = 1024, open_count = 32, runs_max = 1024;
-  /// Bytes that have been noted in this period.
+  static constexpr std::size_t open_count = 32, runs_max = 1024;
+  /// Bytes of memory that have been noted in a period, of which each has an own number in the upper bits of tags.
   struct Line {
-    Address number = 0;
-    std::uint64_t period = 0;
-    std::uint64_t loaded = 0, stored = 0;
+    std::uint64_t tag = 0, seen = 0, stored = 0, unused = 0;
   };
+  static constexpr std::uint64_t period_step = std::uint64_t(1) << 42;
 
   bool is_wanted(Address first, std::size_t bytes) noexcept {
     if (in_library_ > 0) return false;
@@ -111,6 +105,25 @@ class AccessLog {
            (first < others_end_ && first + bytes > others_first_ && is_of_others(first, first + bytes));
   }
   bool is_of_others(Address first, Address end) noexcept;
+  Line& line_of(Address at) noexcept { return lines_[at / line_bytes % lines_.size()]; }
+  std::uint64_t tag_of(Address at) const noexcept { return at / line_bytes ^ period_; }
+  /// The bytes from `first` on in its line.
+  static std::uint64_t mask_of(Address first, std::size_t bytes) noexcept {
+    return ((std::uint64_t(1) << bytes) - 1) << first % line_bytes;
+  }
+  [[gnu::noinline]] void note_new(Address first, std::size_t bytes, Does does, const void* code) noexcept {
+    if (in_library_ > 0) return;
+    const bool is_told = is_wanted(first, bytes);
+    // What is not wanted is not looked at again in this period either.
+    if (first % line_bytes + bytes <= line_bytes) {
+      Line& line = line_of(first);
+      if (line.tag != tag_of(first)) line = {.tag = tag_of(first)};
+      // A store conflicts with all that a load conflicts with.
+      line.seen |= mask_of(first, bytes);
+      if (does == Does::store) line.stored |= mask_of(first, bytes);
+    }
+    if (is_told) extend(first, first + bytes, does, code);
+  }
   /// Loops go on where they were, so an access lengthens the last run of its instruction.
   void extend(Address first, Address end, Does does, const void* code) noexcept {
     const auto number = reinterpret_cast<Address>(code);
@@ -133,8 +146,8 @@ class AccessLog {
   Address others_first_ = 0, others_end_ = UINTPTR_MAX;
   bool others_are_known_ = false;
   int in_library_ = 0;
-  std::uint64_t period_ = 1;
-  std::vector<Line> lines_;
+  std::uint64_t period_ = period_step;
+  std::array<Line, 1024> lines_ = {};
   std::uint32_t open_ = 0;  // a bit for each open run
   std::array<Run, open_count> open_runs_;
   std::size_t runs_count_ = 0;
