@@ -28,8 +28,3 @@ target_link_options(tranship_race_hooks INTERFACE LINKER:-u,tranship_race_hooks)
 # Where all of a build is sanitized, the name of this target says why it cannot be linked.
 include(${CMAKE_CURRENT_LIST_DIR}/refuse_sanitizers.cmake)
 tranship_refuse_sanitizers(tranship_race_hooks)
-get_target_property(tranship_hooks_need tranship_race_hooks INTERFACE_LINK_LIBRARIES)
-set(tranship_hooks_are_usable ON)
-if(tranship_hooks_need MATCHES "cannot_be_combined")
-  set(tranship_hooks_are_usable OFF)
-endif()
