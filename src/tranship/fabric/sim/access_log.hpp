@@ -76,7 +76,7 @@ class AccessLog {
   void take(F&& f) {
     for (std::size_t i = 0; i < runs_count_; ++i) f(runs_[i]);
     runs_count_ = 0;
-    for (; open_ != 0; open_ &= open_ - 1) f(open_runs_[std::size_t(__builtin_ctz(open_))]);
+    for (; open_ != 0; open_ &= open_ - 1) f(open_runs_[std::size_t(__builtin_ctzll(open_))]);
   }
   /// What the detector knows may be different from now on.
   void begin_period() noexcept {
@@ -92,7 +92,7 @@ class AccessLog {
 
  private:
   static constexpr Address line_bytes = 64;
-  static constexpr std::size_t open_count = 32, runs_max = 1024;
+  static constexpr std::size_t open_count = 64, runs_max = 1024;
   /// Bytes of memory that have been noted in a period, of which each has an own number in the upper bits of tags.
   struct Line {
     std::uint64_t tag = 0, seen = 0, stored = 0, unused = 0;
@@ -124,20 +124,24 @@ class AccessLog {
     }
     if (is_told) extend(first, first + bytes, does, code);
   }
-  /// Loops go on where they were, so an access lengthens the last run of its instruction.
+  /// Loops go on where they were, so an access lengthens the last run of its instruction. Instructions whose addresses
+  /// fall together share two places, which hold two of them.
   void extend(Address first, Address end, Does does, const void* code) noexcept {
-    const auto number = reinterpret_cast<Address>(code);
-    const std::size_t at = (number ^ number >> 5) % open_count;
-    Run& run = open_runs_[at];
-    const bool is_open = (open_ >> at & 1) != 0;
-    if (is_open && run.code == code && run.does == does && first <= run.end && end >= run.first) {
+    constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
+    const std::size_t two = reinterpret_cast<Address>(code) * golden_ratio >> 59 << 1;
+    for (const std::size_t at : {two, two + 1}) {
+      Run& run = open_runs_[at];
+      const bool is_open = (open_ >> at & 1) != 0;
+      if (!is_open || run.code != code || run.does != does || first > run.end || end < run.first) continue;
       if (first < run.first) run.first = first;
       if (end > run.end) run.end = end;
       return;
     }
-    if (is_open) close(run);
-    open_ |= std::uint32_t(1) << at;
-    run = {first, end, code, does};
+    next_of_two_ ^= 1;
+    const std::size_t at = two + next_of_two_;
+    if ((open_ >> at & 1) != 0) close(open_runs_[at]);
+    open_ |= std::uint64_t(1) << at;
+    open_runs_[at] = {first, end, code, does};
   }
   void close(const Run& run) noexcept;
 
@@ -148,7 +152,8 @@ class AccessLog {
   int in_library_ = 0;
   std::uint64_t period_ = period_step;
   std::array<Line, 1024> lines_ = {};
-  std::uint32_t open_ = 0;  // a bit for each open run
+  std::uint64_t open_ = 0;  // a bit for each open run
+  std::size_t next_of_two_ = 0;
   std::array<Run, open_count> open_runs_;
   std::size_t runs_count_ = 0;
   std::array<Run, runs_max> runs_;
