@@ -87,6 +87,18 @@ if(pkg_config AND c_compiler AND NOT flags)
     run(${work}/${name})
   endforeach()
 endif()
+run(${work}/build/outside_hooked)
+if(NOT output MATCHES "stores by rank 1")
+  message(FATAL_ERROR "the outside program with hooks printed '${output}', which names no stores")
+endif()
+# A project whose targets are all sanitized is told that it cannot have them.
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${project} -B ${work}/build_sanitized -G ${generator}
+  -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=${flags} -fsanitize=address"
+  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work}
+  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(status EQUAL 0 OR NOT output MATCHES "race_hooks_cannot_be_combined_with_fsanitize_address")
+  message(FATAL_ERROR "hooks beside the address sanitizer: exit status ${status} from CMake, which said: ${output}")
+endif()
 run(${work}/build/outside)
 message(STATUS "outside project: ${output}")
 if(NOT output MATCHES "6 cells")

@@ -1,9 +1,24 @@
 // Detail: Which sanitizer this is compiled with, as macros that both g++ and clang set: TRANSHIP_TSAN, TRANSHIP_ASAN,
 // and TRANSHIP_SANITIZED for either of them (and for clang's memory sanitizer). Preprocessor only, so kernels may
-// include it.
+// include it. The race hooks (docs/one-sided.md) use the instrumentation of the thread sanitizer and are no sanitizer.
+// Functions by which ranks wait for each other are marked TRANSHIP_UNHOOKED: they order accesses and are none. Where
+// there are hooks, such functions are called, and not put in place.
 #pragma once
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_RACE_HOOKS)
+#if !defined(__has_attribute)
+#define TRANSHIP_UNHOOKED
+#elif __has_attribute(disable_sanitizer_instrumentation)
+#define TRANSHIP_UNHOOKED __attribute__((disable_sanitizer_instrumentation, noinline))
+#else
+#define TRANSHIP_UNHOOKED __attribute__((no_sanitize_thread))
+#endif
+#else
+#define TRANSHIP_UNHOOKED
+#endif
+
+#if defined(TRANSHIP_RACE_HOOKS)
+#elif defined(__SANITIZE_THREAD__)
 #define TRANSHIP_TSAN
 #elif defined(__SANITIZE_ADDRESS__)
 #define TRANSHIP_ASAN

@@ -23,6 +23,15 @@ bool is_in_standard_library(std::string_view file) {
   return file.find("/c++/") != std::string_view::npos;
 }
 
+bool is_in_own_header(std::string_view file) {
+  return file.find("include/tranship/") != std::string_view::npos ||
+         file.find("src/tranship/") != std::string_view::npos;
+}
+
+std::string short_line(std::string_view file, int line) {
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
+}
+
 /// Names as the linker knows them: those of members and functions of a namespace, and of what these hold.
 bool is_of(std::string_view linker_name, std::string_view encoded_space) {
   constexpr std::string_view prefixes[] = {"_Z", "_ZN", "_ZNK", "_ZZ", "_ZZN", "_ZZNK"};
@@ -87,7 +96,7 @@ std::string line_behind(std::string_view file, std::span<void* const> frames) {
   const auto look = [&](std::string_view at_file, int line) {
     is_behind |= at_file == file;
     if (!is_behind || is_in_standard_library(at_file)) return false;
-    out = fmt::format("{}:{}", at_file.substr(at_file.rfind('/') + 1), line);
+    out = short_line(at_file, line);
     return true;
   };
   for (void* const frame : frames)
@@ -96,6 +105,23 @@ std::string line_behind(std::string_view file, std::span<void* const> frames) {
 }
 
 }  // namespace
+
+std::string place_of_code(const void* address) {
+  const void* const code = static_cast<const char*>(address) - 1;
+  std::string innermost, line;
+  const DebugLines lines;
+  lines.find(code, [&](std::string_view file, int number) {
+    if (innermost.empty()) innermost = short_line(file, number);
+    if (is_in_standard_library(file) || is_in_own_header(file)) return false;
+    line = short_line(file, number);
+    return true;
+  });
+  if (!line.empty()) return line;
+  if (!innermost.empty()) return innermost;
+  const Place place = Places().at(code);
+  if (place.linker_name.empty()) return fmt::format("{}+{:#x}", place.file, place.offset_bytes);
+  return fmt::format("{}+{:#x}", readable(place.linker_name), place.offset_bytes);
+}
 
 std::string user_place(CallSite where) {
   if (!is_in_standard_library(where.file)) return {};

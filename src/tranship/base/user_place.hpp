@@ -1,5 +1,5 @@
-// Private: user_place, the place of the program behind a call site that lies in a header of the standard library: that
-// of an object made by std::make_unique, emplace and the like.
+// Private: places of the program for messages: user_place, behind a call site that lies in a header of the standard
+// library, that of an object made by std::make_unique, emplace and the like; and place_of_code.
 #pragma once
 
 #include <string>
@@ -14,5 +14,9 @@ namespace tranship {
 /// debug information, functions of the namespaces std and tranship are not the program's. Reads the program's file: for
 /// messages of errors.
 std::string user_place(CallSite where);
+
+/// The place of the instruction before `address`, as user_place() writes it, by the innermost line that is neither in
+/// the standard library nor in a header of this one, where there is such a line.
+std::string place_of_code(const void* address);
 
 }  // namespace tranship

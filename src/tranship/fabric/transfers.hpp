@@ -313,9 +313,9 @@ class Transfers {
     look(note);
     return false;
   }
-  /// After a value has come that a loop may look for.
+  /// After a value has come that a loop may look for, or will: that of an _nbi is looked at for its changes alone.
   template <class T>
-  void polled(const char* label, const void* local, Rank peer, const T& value, CallSite where) const {
+  TRANSHIP_UNHOOKED void polled(const char* label, const void* local, Rank peer, const T& value, CallSite where) const {
     if (--polls_left_ > 0) [[likely]]
       return;
     if constexpr (std::is_integral_v<T>) {

@@ -113,7 +113,7 @@ __device__ inline unsigned long long load_acquire(const unsigned long long* at) 
 #endif
 
 template <class W>
-TRANSHIP_SHARED inline W load_word(const W* at) {
+TRANSHIP_SHARED TRANSHIP_UNHOOKED inline W load_word(const W* at) {
 #if defined(__CUDA_ARCH__)
   return *static_cast<const volatile W*>(at);
 #else
@@ -133,7 +133,7 @@ TRANSHIP_SHARED inline void acquire_word([[maybe_unused]] const W* at, [[maybe_u
 #endif
 }
 template <class W>
-TRANSHIP_SHARED inline void store_word(W* at, W value) {
+TRANSHIP_SHARED TRANSHIP_UNHOOKED inline void store_word(W* at, W value) {
 #if defined(__CUDA_ARCH__)
   *static_cast<volatile W*>(at) = value;
 #else
@@ -143,7 +143,7 @@ TRANSHIP_SHARED inline void store_word(W* at, W value) {
 
 /// Returns what was there before, but for `set`. `expected` matters to compare_swap only. Words of 4 or 8 bytes.
 template <AtomicOp op, class W>
-TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
+TRANSHIP_SHARED TRANSHIP_UNHOOKED inline W update_word(W* at, W operand, W expected) {
   static_assert(sizeof(W) == 4 || sizeof(W) == 8);
   if constexpr (op == AtomicOp::fetch) return load_word(at);
 #if defined(__CUDA_ARCH__)
@@ -177,7 +177,7 @@ TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
 
 /// What a signal does to its word.
 template <class W>
-TRANSHIP_SHARED inline void raise_word(W* at, W value, SignalOp op) {
+TRANSHIP_SHARED TRANSHIP_UNHOOKED inline void raise_word(W* at, W value, SignalOp op) {
   if (op == SignalOp::set)
     store_word(at, value);
   else

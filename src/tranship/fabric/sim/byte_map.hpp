@@ -36,6 +36,11 @@ class ByteMap {
       if (stretch->second.end > first)
         f(std::max(stretch->first, first), std::min(stretch->second.end, end), stretch->second.value);
   }
+  /// For all that has a value.
+  template <class F>
+  void for_each(F&& f) const {
+    for (const auto& [first, stretch] : stretches_) f(first, stretch.end, stretch.value);
+  }
   /// Gives [first, end) one value.
   void assign(std::size_t first, std::size_t end, Value value) {
     erase(first, end);

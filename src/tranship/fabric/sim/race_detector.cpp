@@ -5,6 +5,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/user_place.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 
 namespace tranship {
@@ -26,8 +27,9 @@ bool RaceDetector::conflict(const Access& earlier, const Access& later) {
   if (reads(a) && reads(b)) return false;
   if (a == What::free && b == What::free) return false;  // of memory, and then of its place
   if (!is_atomic(a) || !is_atomic(b)) return true;
+  const bool are_kinds_known = earlier.use.code == nullptr && later.use.code == nullptr;
   return earlier.word_first != later.word_first || earlier.word_end != later.word_end ||
-         earlier.use.kind != later.use.kind;
+         (are_kinds_known && earlier.use.kind != later.use.kind);
 }
 
 Moment RaceDetector::next_moment(Rank rank) {
@@ -226,6 +228,12 @@ void RaceDetector::learn(Rank rank, const Times& what) {
   release_sources(rank);
 }
 
+std::shared_ptr<Told> RaceDetector::told_by(Rank rank) const {
+  auto told = std::make_shared<Told>();
+  told->known = known(rank);
+  return told;
+}
+
 void RaceDetector::acquire(Rank rank, const Bytes& bytes) {
   const std::vector<Sight> sights = news_in(bytes, rank);
   if (sights.empty()) return;
@@ -285,7 +293,8 @@ void RaceDetector::forget(const Bytes& bytes) {
 void RaceDetector::refuse(const Access& earlier, const Access& later, const View& view, const Bytes& bytes) const {
   const auto text = [](const Access& a) {
     constexpr const char* sides[] = {"", "the source of ", "the target of ", "the value of "};
-    return fmt::format("{}{} by rank {} ({})", sides[int(a.use.side)], a.use.name, a.rank, short_name(a.use.where));
+    return fmt::format("{}{} by rank {} ({})", sides[int(a.use.side)], a.use.name, a.rank,
+                       a.use.code ? place_of_code(a.use.code) : short_name(a.use.where));
   };
   const auto is_atomic = [](const Access& a) { return a.use.what == What::fetch || a.use.what == What::update; };
   const auto word = [](const Access& a) {

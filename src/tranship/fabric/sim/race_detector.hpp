@@ -45,6 +45,7 @@ class RaceDetector {
     const char* completion = nullptr;  ///< the call that completes it; nullptr of what a quiet completes
     const char* of = nullptr;          ///< what the bytes are of, as long as the detector; nullptr: it has no name
     std::size_t of_first = 0;          ///< where that begins
+    const void* code = nullptr;        ///< in place of `where`, behind the instruction; its atomics are of any kind
   };
   /// Bytes [first, end) of the symmetric heap of `owner`, or addresses of memory that no other rank reaches.
   struct Bytes {
@@ -100,6 +101,11 @@ class RaceDetector {
   /// others, and no quiet completes it. Throws `race`.
   std::uint64_t begin(Rank rank, const std::vector<Accesses>& all);
   void end(Rank rank, std::uint64_t number);
+  /// Calls f(first, end) for the memory that no other rank reaches and that operations of the rank may access now.
+  template <class F>
+  void for_each_in_use(Rank rank, F&& f) const {
+    ranks_[std::size_t(rank)].own.for_each([&](std::size_t first, std::size_t end, const Cell&) { f(first, end); });
+  }
   /// An access of the calling rank where nothing can be thrown.
   void note_late(Rank rank, const Accesses& all) noexcept;
   /// What the rank has done wrong where nothing could be thrown.
@@ -115,6 +121,8 @@ class RaceDetector {
   /// What the rank knows.
   const Times& known(Rank rank) const { return ranks_[std::size_t(rank)].known; }
   void learn(Rank rank, const Times& what);
+  /// What a word tells that the rank stores itself.
+  std::shared_ptr<Told> told_by(Rank rank) const;
   /// The symmetric bytes are allocated anew.
   void forget(const Bytes& bytes);
 

@@ -39,6 +39,7 @@ class SimMeeting final : public Meeting {
  private:
   template <class F>
   void learning(F&& meet_all) {
+    const detail::UnloggedCall call;
     const std::uint64_t meeting = calls();
     simulation_.come(rank_, slot_, members_, meeting);
     meet_all();
@@ -61,7 +62,10 @@ class SimFlagWatch final : public FlagWatch {
         heaps_(shared.heap_of(0)),
         stride_bytes_(shared.stride_bytes()) {}
 
-  void loaded(const void* word) override { race_detector_->acquire(rank_, bytes_of(word)); }
+  void loaded(const void* word) override {
+    detail::settle_accesses();
+    race_detector_->acquire(rank_, bytes_of(word));
+  }
   void stored(const void* word) override { release(word, RaceDetector::Release::replaces); }
   void updated(const void* word) override { release(word, RaceDetector::Release::joins); }
 
@@ -72,9 +76,8 @@ class SimFlagWatch final : public FlagWatch {
     return {Rank(offset / stride_bytes_), first, first + sizeof(std::uint64_t)};
   }
   void release(const void* word, RaceDetector::Release how) {
-    const auto told = std::make_shared<Told>();
-    told->known = race_detector_->known(rank_);
-    race_detector_->release(bytes_of(word), told, how);
+    detail::settle_accesses();
+    race_detector_->release(bytes_of(word), race_detector_->told_by(rank_), how);
   }
 
   std::shared_ptr<RaceDetector> race_detector_;

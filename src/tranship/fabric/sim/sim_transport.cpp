@@ -128,6 +128,7 @@ InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
 
 void SimTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
                        Completion completion, CallSite where) {
+  const detail::UnloggedCall unlogged;
   simulation_.step(rank_);
   sends(target.peer, std::size_t(element_count(block) * width));
   const bool blocks = completion == Completion::blocking;
@@ -184,6 +185,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
 
 void SimTransport::get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
                        CallSite where) {
+  const detail::UnloggedCall unlogged;
   simulation_.step(rank_);
   simulation_.looks_at(rank_, source.peer, source.offset_bytes);
   simulation_.count_message(rank_, source.peer, 0);
@@ -223,6 +225,7 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
 
 void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand,
                           std::uint64_t compare, void* before, Completion completion, CallSite where) {
+  const detail::UnloggedCall unlogged;
   simulation_.step(rank_);
   if (before) {
     simulation_.looks_at(rank_, at.peer, at.offset_bytes);
@@ -286,6 +289,7 @@ void SimTransport::sends(Rank peer, std::size_t bytes) {
 
 /// The program's completes what the library has under way, too, as it would where both are one context.
 void SimTransport::quiet(std::optional<Rank> peer, CallSite where) {
+  const detail::UnloggedCall unlogged;
   simulation_.step(rank_);
   if (in_library_ == 0) complete(of_library_, peer, where);
   complete(*order_, peer, where);
@@ -358,11 +362,13 @@ void SimTransport::end_use(std::uint64_t number) noexcept {
 }
 
 void SimTransport::enter_library() noexcept {
+  if (detail::access_log != nullptr) detail::access_log->enter_library();
   if (in_library_++ == 0) order_ = &of_library_;
 }
 
 void SimTransport::leave_library() noexcept {
   if (--in_library_ == 0) order_ = &of_program_;
+  if (detail::access_log != nullptr) detail::access_log->leave_library();
 }
 
 void SimTransport::abandon() noexcept {

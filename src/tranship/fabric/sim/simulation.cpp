@@ -32,13 +32,26 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
       boards_.back()->connect(host_of(first), *this);
     }
   } else if (options.order == OrderChecks::on)
-    race_detector_ = std::make_shared<RaceDetector>(options.ranks);
+    watch_order();
   const int sharing = options.peers == PeerKind::messaged ? 1 : options.ranks_per_host;
   for (Rank rank = 0; rank < options.ranks; ++rank) sharing_of_.push_back(sharing == 0 ? 0 : rank / sharing);
   // Some seeds deliver at once, some only when no rank can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
   switch_chance_ = chances[random_.below(std::size(chances))];
+}
+
+void Simulation::watch_order() {
+  race_detector_ = std::make_shared<RaceDetector>(options_.ranks);
+  if (!detail::race_hooks.are_there) return;
+  if (detail::race_hooks.obstacle)
+    throw_error(ErrorCode::unsupported,
+                "this program is compiled with tranship::race_hooks and linked with the run-time library of {}, which "
+                "answers the same calls: build it with one of the two",
+                detail::race_hooks.obstacle);
+  for (Rank rank = 0; rank < options_.ranks; ++rank)
+    logs_.push_back(std::make_unique<RankLog>(*this, *race_detector_, rank, shared_->heap_of(0),
+                                              shared_->stride_bytes() * std::size_t(options_.ranks)));
 }
 
 std::byte* Simulation::heap_of(Rank rank) const noexcept {
@@ -77,7 +90,16 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
     const auto run = [this, r, body] {
       const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
       const auto whole = [&](World& world) {
-        body(world);
+        try {
+          body(world);
+        } catch (const RankDies&) {
+          throw;
+        } catch (...) {
+          // The program may have failed by what it has read in a race, which no call of it has thrown yet.
+          detail::settle_accesses();
+          throw_noted_race(r);
+          throw;
+        }
         // What is under way then completes with its world, where no error would be heard of.
         world.context().quiet({"the end of the rank", 0});
       };
@@ -144,7 +166,11 @@ bool Simulation::deliver_news() {
 void Simulation::resume(Rank rank) {
   running_ = rank;
   if (host_memory_) host_memory_->enter(rank / options_.ranks_per_host);
+  AccessLog* const log = logs_.empty() ? nullptr : logs_[std::size_t(rank)].get();
+  AccessLog* const log_before = std::exchange(detail::access_log, log);
   ranks_[std::size_t(rank)].fiber->resume();
+  detail::settle_accesses();
+  detail::access_log = log_before;
   update_held(rank);
 }
 
@@ -194,7 +220,7 @@ bool Simulation::expire_one() {
 
 void Simulation::come(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
   changed();
-  if (!race_detector_) return;
+  if (!race_detector()) return;
   meetings_[{slot, members.first, meeting}].known.join(race_detector_->known(rank));
 }
 
@@ -229,15 +255,21 @@ void Simulation::count_message(Rank from, Rank to, std::size_t bytes) noexcept {
   report_.bytes_max = std::max(report_.bytes_max, rank.bytes_sent += head_bytes + std::int64_t(bytes));
 }
 
+void Simulation::throw_noted_race(Rank rank) const {
+  if (!logs_.empty() && logs_[std::size_t(rank)]->race()) throw Error(*logs_[std::size_t(rank)]->race());
+}
+
 void Simulation::fail_late(Rank rank) const {
   // A rank that unwinds fails already.
   if (!race_detector_ || std::uncaught_exceptions() > 0) return;
+  throw_noted_race(rank);
   if (const std::optional<Error>& error = race_detector_->late_error(rank)) throw Error(*error);
 }
 
 void Simulation::count_step(Rank rank) {
   RankState& mine = ranks_[std::size_t(rank)];
   ++mine.steps;
+  detail::settle_accesses();
   if (options_.death && options_.death->rank == rank && mine.steps >= options_.death->step) {
     mine.dying = true;
     board_of(rank).post_failed(rank, ErrorCode::peer_lost, "the simulation has ended it");

@@ -20,6 +20,7 @@
 #include <tranship/fabric/shared/shared_world.hpp>
 #include <tranship/fabric/sim/host_memory.hpp>
 #include <tranship/fabric/sim/race_detector.hpp>
+#include <tranship/fabric/sim/rank_log.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
 namespace tranship {
@@ -84,8 +85,8 @@ class Simulation final : private BoardLink {
   /// apply_atomic; ranks that change nothing by it only look.
   void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
-  /// Throws what a rank has done wrong where nothing can be thrown, such as with the source of a transfer of whose end
-  /// it has learnt there: at its next call, and again at each further one.
+  /// Throws what a rank has done wrong where nothing can be thrown, at its next call and again at each further one:
+  /// with the source of a transfer of whose end it has learnt, by accesses that hooks have noted, or by a release.
   void fail_late(Rank rank) const;
 
   void send(Rank source, InFlight what);
@@ -117,6 +118,12 @@ class Simulation final : private BoardLink {
   HostMemory* host_memory() const noexcept { return host_memory_.get(); }
   /// What lies at an address of a rank: in a symmetric heap, also where its own memory has been joined to its heap.
   RaceDetector::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
+  /// Calls f(first, end) for the addresses of a rank's own memory that has been joined to its heap.
+  template <class F>
+  void for_each_joined(Rank rank, F&& f) const {
+    for (const Joined& one : joined_)
+      if (one.rank == rank && !one.memory.expired()) f(one.first, one.first + one.size_bytes);
+  }
   void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
     joined_.push_back({rank, memory, reinterpret_cast<std::uintptr_t>(memory.get()), size_bytes, offset_bytes});
   }
@@ -130,11 +137,15 @@ class Simulation final : private BoardLink {
   void count_message(Rank from, Rank to, std::size_t bytes) noexcept;
   const SimulationOptions& options() const noexcept { return options_; }
   SplitMix64& random() noexcept { return random_; }
-  /// nullptr where order is not checked.
-  RaceDetector* race_detector() noexcept { return race_detector_.get(); }
+  /// nullptr where order is not checked. It has been told what the rank that runs has accessed.
+  RaceDetector* race_detector() noexcept {
+    detail::settle_accesses();
+    return race_detector_.get();
+  }
   /// nullptr also while what the rank does is covered by a use of its memory.
   RaceDetector* race_detector_for(Rank rank) noexcept {
-    return ranks_[std::size_t(rank)].is_covered ? nullptr : race_detector_.get();
+    RaceDetector* const detector = race_detector();
+    return ranks_[std::size_t(rank)].is_covered ? nullptr : detector;
   }
   bool set_covered(Rank rank, bool is) noexcept { return std::exchange(ranks_[std::size_t(rank)].is_covered, is); }
   const std::shared_ptr<RaceDetector>& shared_race_detector() const noexcept { return race_detector_; }
@@ -163,6 +174,8 @@ class Simulation final : private BoardLink {
     bool dying = false;
   };
 
+  void watch_order();
+  void throw_noted_race(Rank rank) const;
   void count_step(Rank rank);
   /// Memory of some rank has changed, or may have: no wait expires that has not looked since.
   void changed() noexcept {
@@ -209,6 +222,7 @@ class Simulation final : private BoardLink {
   bool some_are_not_told_ = false;
   std::vector<Rank> expired_;  // that may have expired
   std::shared_ptr<RaceDetector> race_detector_;
+  std::vector<std::unique_ptr<RankLog>> logs_;  // by rank; empty where order is not checked or there are no hooks
   std::shared_ptr<HostMemory> host_memory_;
   std::vector<std::unique_ptr<Board>> boards_;  // by machine, where there are several
   struct News {

@@ -1,0 +1,32 @@
+/* Private: included before all else in what is compiled with tranship::race_hooks, in C and C++. Calls of these functions,
+   also those that the compiler makes for copies of its own, go to the hooks: compilers instrument loads and stores, and
+   leave the functions to the run-time library of the sanitizer. (The C library redirects its own calls the same way.) */
+#if defined(__SANITIZE_ADDRESS__)
+#error "tranship::race_hooks cannot be combined with -fsanitize=address: build the program with one of the two"
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#error "tranship::race_hooks cannot be combined with -fsanitize=address or memory: build the program with one of the two"
+#endif
+#endif
+
+__asm__("memcpy = __tsan_memcpy");
+__asm__("memmove = __tsan_memmove");
+__asm__("memset = __tsan_memset");
+__asm__("memcmp = tranship_hooked_memcmp");
+__asm__("bcmp = tranship_hooked_memcmp");
+
+#if !defined(__clang__)
+/* g++ makes instructions of small ones without instrumenting these; the standard library calls them by these names. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+extern void* __tsan_memcpy(void*, const void*, __SIZE_TYPE__) __attribute__((__nothrow__));
+extern void* __tsan_memmove(void*, const void*, __SIZE_TYPE__) __attribute__((__nothrow__));
+extern void* __tsan_memset(void*, int, __SIZE_TYPE__) __attribute__((__nothrow__));
+#if defined(__cplusplus)
+}
+#endif
+#define __builtin_memcpy __tsan_memcpy
+#define __builtin_memmove __tsan_memmove
+#define __builtin_memset __tsan_memset
+#endif
