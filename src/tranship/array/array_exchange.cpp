@@ -37,8 +37,8 @@ World& checked(const std::vector<ArraySlot>& slots, CallSite where) {
 /// Keeps the arrays until no peer touches their memory, and says to them what an exchange does to their cells.
 class ArrayChanges final : public ExchangeLeases {
  public:
-  ArrayChanges(std::vector<ArraySlot> slots, const TransferPlan& plan, Sources sources)
-      : ExchangeLeases(leased(slots), plan, sources), slots_(std::move(slots)) {}
+  ArrayChanges(std::vector<ArraySlot> slots, const TransferPlan& plan)
+      : ExchangeLeases(leased(slots), plan), slots_(std::move(slots)) {}
 
   void starting(CallSite where) override {
     for (const ArraySlot& slot : slots_)
@@ -58,7 +58,7 @@ class ArrayChanges final : public ExchangeLeases {
 
 ArrayExchange::ArrayExchange(ArrayPlan plan, ExchangeOptions options, CallSite where)
     : ExchangeCalls(checked(plan.slots, where), std::move(plan.plan), exchanged(leased(plan.slots)), options, where) {
-  set_observer(std::make_unique<ArrayChanges>(std::move(plan.slots), this->plan(), options.sources));
+  set_observer(std::make_unique<ArrayChanges>(std::move(plan.slots), this->plan()));
 }
 
 }  // namespace tranship

@@ -31,9 +31,8 @@ std::vector<std::vector<ExchangeArray>> exchanged(const std::vector<std::vector<
   return out;
 }
 
-ExchangeLeases::ExchangeLeases(const std::vector<std::vector<LeasedArray>>& slots, const TransferPlan& plan,
-                               Sources sources)
-    : plan_(plan), sources_(sources) {
+ExchangeLeases::ExchangeLeases(const std::vector<std::vector<LeasedArray>>& slots, const TransferPlan& plan)
+    : plan_(plan) {
   for (std::size_t s = 0; s < slots.size(); ++s)
     for (const LeasedArray& one : slots[s]) members_.emplace_back(*this, *one.array, s);
 }
@@ -145,7 +144,7 @@ void ExchangeLeases::invalidate(Coherence& array, const Region& region) const no
 LeasedExchange::LeasedExchange(World& world, TransferPlan plan, const std::vector<std::vector<LeasedArray>>& slots,
                                ExchangeOptions options, CallSite where)
     : ExchangeCalls(world, std::move(plan), exchanged(slots), options, where) {
-  set_observer(std::make_unique<ExchangeLeases>(slots, this->plan(), options.sources));
+  set_observer(std::make_unique<ExchangeLeases>(slots, this->plan()));
 }
 
 }  // namespace tranship

@@ -290,26 +290,8 @@ Region Coherence::owned() {
   return cells_.parts(cells_.whole(), cells_.depth_max()).owned;
 }
 
-void Coherence::check_in_flight(Intent intent, CallSite where) {
-  const bool is_write = intent == Intent::write;
-  for (InFlight* const one : in_flight_) {
-    if (one->leaves_cells_alone()) continue;
-    const TouchedCells& cells = one->cells();
-    const Region changed = cells.written | cells.combined;
-    const Region taken = is_write ? (changed | cells.read) & owned() : changed;
-    if (!taken.empty())
-      throw_error(ErrorCode::invalid_use,
-                  "array '{}': the host {} its cells at {}, and the exchange that was started at {} {} some of them",
-                  options_.name, is_write ? "writes" : "reads", to_string(where), to_string(one->since()),
-                  is_write ? "moves" : "fills");
-  }
-}
-
 HostCells Coherence::read_on_host(CallSite where) {
-  if (!buffer_) {
-    check_in_flight(Intent::read, where);
-    return {};
-  }
+  if (!buffer_) return {};
   const Region whole = cells_.whole();
   if (const std::vector<Pending> waiting = pending(whole); !waiting.empty())
     throw_error(ErrorCode::invalid_use,
@@ -329,10 +311,7 @@ HostCells Coherence::read_on_host(CallSite where) {
 }
 
 Lease Coherence::write_on_host(CallSite where) {
-  if (!buffer_) {
-    check_in_flight(Intent::write, where);
-    return {};
-  }
+  if (!buffer_) return {};
   if (is_tracked_)
     return open(Intent::write, Combine::sum, {.cells = Cells::owned, .region = {}, .device = Device::host()}, where);
   return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = owned()}, where);
