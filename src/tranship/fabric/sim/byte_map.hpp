@@ -51,11 +51,6 @@ class ByteMap {
     cut(end);
     stretches_.erase(stretches_.lower_bound(first), stretches_.lower_bound(end));
   }
-  /// Calls `f(first, end, value)` for each stretch that has a value.
-  template <class F>
-  void for_each(F&& f) const {
-    for (const auto& [first, stretch] : stretches_) f(first, stretch.end, stretch.value);
-  }
   std::size_t stretches() const noexcept { return stretches_.size(); }
   template <class F>
   void erase_if(F&& f) {
