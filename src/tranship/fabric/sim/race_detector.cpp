@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -100,24 +101,28 @@ std::uint64_t RaceDetector::begin(Rank rank, const std::vector<Accesses>& all) {
   mine.uses.emplace(++mine.uses_begun, access.transfer);
   for (const Accesses& some : all) {
     access.use = some.use;
-    note(access, {mine.known}, some.bytes);
+    note_use(access, {mine.known}, some.bytes);
   }
   return mine.uses_begun;
 }
 
 void RaceDetector::end(Rank rank, std::uint64_t number) {
   RankState& mine = ranks_[std::size_t(rank)];
-  if (const auto use = mine.uses.extract(number)) use.mapped()->note_over(next_moment(rank));
+  const auto use = mine.uses.extract(number);
+  if (!use) return;
+  use.mapped()->note_over(next_moment(rank));
+  // No other rank reaches its own memory.
+  std::erase_if(mine.own.uses, [&](const HeldUse& one) { return one.access.transfer == use.mapped(); });
   forget_known(mine);
 }
 
 void RaceDetector::forget_known(RankState& mine) {
-  if (mine.own.stretches() < mine.own_max) return;
-  mine.own.erase_if([&](const Cell& cell) {
+  if (mine.own.cells.stretches() < mine.own_max) return;
+  mine.own.cells.erase_if([&](const Cell& cell) {
     return std::all_of(cell.begin(), cell.end(),
                        [&](const Access& one) { return one.transfer->is_over_for(mine.known); });
   });
-  mine.own_max = std::max<std::size_t>(64, 2 * mine.own.stretches());
+  mine.own_max = std::max<std::size_t>(64, 2 * mine.own.cells.stretches());
 }
 
 void RaceDetector::quiet(Rank rank, int context, std::optional<Rank> target, CallSite where) {
@@ -164,7 +169,7 @@ bool RaceDetector::is_unwritten_since(const Source& source) const {
   for (const Bytes& bytes : source.read.bytes) {
     if (bytes.memory == Bytes::Memory::own) continue;  // no other rank writes it
     std::size_t seen = 0;
-    heaps_[std::size_t(bytes.owner)].look(
+    heaps_[std::size_t(bytes.owner)].cells.look(
         bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
           const auto read =
               std::find_if(cell.begin(), cell.end(), [&](const Access& a) { return a.transfer == source.transfer; });
@@ -262,7 +267,10 @@ void RaceDetector::note(Access access, const View& view, const std::vector<Bytes
     access.word_first = bytes.first;
     access.word_end = bytes.end;
     const bool is_own = bytes.memory == Bytes::Memory::own;
-    auto& cells = is_own ? ranks_[std::size_t(bytes.owner)].own : heaps_[std::size_t(bytes.owner)];
+    Memory& memory = memory_of(bytes);
+    ByteMap<Cell>& cells = memory.cells;
+    const Stretch stretch{bytes.first, bytes.end};
+    for (const HeldUse& use : memory.uses) compare(use, access, view, {&stretch, 1}, bytes);
     const auto in = [&](std::size_t first, std::size_t end) { return Bytes{bytes.owner, first, end, bytes.memory}; };
     if (is_own && !access.transfer) {  // its rank knows it, and it alone can
       cells.look(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
@@ -285,8 +293,71 @@ void RaceDetector::note(Access access, const View& view, const std::vector<Bytes
   }
 }
 
+void RaceDetector::note_use(const Access& access, const View& view, std::vector<Bytes> all) {
+  std::erase_if(all, [](const Bytes& bytes) { return bytes.first == bytes.end; });
+  const auto place = [](const Bytes& bytes) { return std::tuple(bytes.memory, bytes.owner, bytes.first); };
+  if (!std::is_sorted(all.begin(), all.end(), [&](const Bytes& a, const Bytes& b) { return place(a) < place(b); }))
+    std::sort(all.begin(), all.end(), [&](const Bytes& a, const Bytes& b) { return place(a) < place(b); });
+  for (auto next = all.begin(); next != all.end();) {
+    const Bytes in = *next;
+    HeldUse use{access, {}};
+    for (; next != all.end() && next->memory == in.memory && next->owner == in.owner; ++next)
+      if (!use.stretches.empty() && next->first <= use.stretches.back().second)
+        use.stretches.back().second = std::max(use.stretches.back().second, next->end);
+      else
+        use.stretches.emplace_back(next->first, next->end);
+    compare(use, view, in);
+    Memory& memory = memory_of(in);
+    // Those who know the last one of a rank know the ones before.
+    std::erase_if(memory.uses, [&](const HeldUse& before) {
+      return before.access.rank == access.rank && before.access.use.what == access.use.what &&
+             before.access.transfer->is_over_for(view.known) && before.stretches == use.stretches;
+    });
+    memory.uses.push_back(std::move(use));
+    forget_over(memory);
+  }
+}
+
+void RaceDetector::compare(const HeldUse& use, const View& view, const Bytes& memory) const {
+  const auto owner = std::size_t(memory.owner);
+  const Memory& held = memory.memory == Bytes::Memory::own ? ranks_[owner].own : heaps_[owner];
+  for (const HeldUse& earlier : held.uses) compare(earlier, use.access, view, use.stretches, memory);
+  auto stretch = use.stretches.begin();
+  held.cells.look(use.first(), use.end(), [&](std::size_t first, std::size_t end, const Cell& cell) {
+    while (stretch->second <= first) ++stretch;  // the last one ends where the looking does
+    for (auto at = stretch; at != use.stretches.end() && at->first < end; ++at)
+      compare(cell, use.access, view,
+              {memory.owner, std::max(first, at->first), std::min(end, at->second), memory.memory});
+  });
+}
+
+void RaceDetector::compare(const HeldUse& earlier, const Access& access, const View& view,
+                           std::span<const Stretch> stretches, const Bytes& memory) const {
+  if (earlier.end() <= stretches.front().first || stretches.back().second <= earlier.first()) return;
+  if (earlier.access.transfer == access.transfer || !conflict(earlier.access, access)) return;
+  if (knows(view, earlier.access, memory)) return;
+  for (const auto& [first, end] : stretches) {
+    const auto after = std::upper_bound(earlier.stretches.begin(), earlier.stretches.end(), first,
+                                        [](std::size_t at, const Stretch& stretch) { return at < stretch.second; });
+    if (after != earlier.stretches.end() && after->first < end)
+      refuse(earlier.access, access, view,
+             {memory.owner, std::max(first, after->first), std::min(end, after->second), memory.memory});
+  }
+}
+
+void RaceDetector::forget_over(Memory& memory) const {
+  if (memory.uses.size() < memory.uses_max) return;
+  std::erase_if(memory.uses, [&](const HeldUse& use) {
+    return std::all_of(ranks_.begin(), ranks_.end(),
+                       [&](const RankState& rank) { return use.access.transfer->is_over_for(rank.known); });
+  });
+  memory.uses_max = std::max<std::size_t>(64, 2 * memory.uses.size());
+}
+
 void RaceDetector::forget(const Bytes& bytes) {
-  heaps_[std::size_t(bytes.owner)].erase(bytes.first, bytes.end);
+  Memory& heap = heaps_[std::size_t(bytes.owner)];
+  heap.cells.erase(bytes.first, bytes.end);
+  std::erase_if(heap.uses, [&](const HeldUse& use) { return use.first() < bytes.end && bytes.first < use.end(); });
   words_[std::size_t(bytes.owner)].erase(bytes.first, bytes.end);
 }
 

@@ -14,6 +14,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,7 +106,10 @@ class RaceDetector {
   /// Calls f(first, end) for the memory that no other rank reaches and that operations of the rank may access now.
   template <class F>
   void for_each_in_use(Rank rank, F&& f) const {
-    ranks_[std::size_t(rank)].own.for_each([&](std::size_t first, std::size_t end, const Cell&) { f(first, end); });
+    const Memory& own = ranks_[std::size_t(rank)].own;
+    own.cells.for_each([&](std::size_t first, std::size_t end, const Cell&) { f(first, end); });
+    for (const HeldUse& use : own.uses)
+      for (const auto& [first, end] : use.stretches) f(first, end);
   }
   /// An access of the calling rank where nothing can be thrown.
   void note_late(Rank rank, const Accesses& all) noexcept;
@@ -142,6 +147,22 @@ class RaceDetector {
     Rank rank = 0;
     const FencedWay* way = nullptr;
   };
+  /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.
+  using Cell = std::vector<Access>;
+  using Stretch = std::pair<std::size_t, std::size_t>;
+  /// A use that has begun, of stretches [first, end) in order that do not touch. It is no part of the cells: there
+  /// would be one for each of its stretches.
+  struct HeldUse {
+    Access access;
+    std::vector<Stretch> stretches;
+    std::size_t first() const { return stretches.front().first; }
+    std::size_t end() const { return stretches.back().second; }
+  };
+  struct Memory {
+    ByteMap<Cell> cells;
+    std::vector<HeldUse> uses;
+    std::size_t uses_max = 64;  ///< when they are looked through next
+  };
   /// The transfers of one context to one target that its rank has not completed.
   struct Way {
     std::deque<TransferRecord::Ref> open;
@@ -159,13 +180,11 @@ class RaceDetector {
     std::map<std::uint64_t, TransferRecord::Ref> uses;  ///< that have begun
     std::uint64_t uses_begun = 0;
     std::map<std::pair<int, Rank>, std::vector<Sight>> fetched;  ///< by context and target, not yet to be looked at
-    ByteMap<std::vector<Access>> own;                            ///< local memory of transfers
+    Memory own;                                                  ///< local memory of transfers
     std::size_t own_max = 64;                                    ///< when it is looked through next
     std::vector<Source> sources;                                 ///< in use, for all that the rank knows
     std::optional<Error> late_error;
   };
-  /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.
-  using Cell = std::vector<Access>;
   using Words = ByteMap<std::shared_ptr<Told>>;
 
   static bool knows(const View& who, const Access& what, const Bytes& part);
@@ -174,6 +193,16 @@ class RaceDetector {
   Moment next_moment(Rank rank);
   Access own_access(Rank rank, const Use& use);
   void note(Access access, const View& view, const std::vector<Bytes>& all);
+  void note_use(const Access& access, const View& view, std::vector<Bytes> all);
+  void compare(const HeldUse& use, const View& view, const Bytes& memory) const;
+  /// With an access to stretches of the same memory, in order.
+  void compare(const HeldUse& earlier, const Access& access, const View& view, std::span<const Stretch> stretches,
+               const Bytes& memory) const;
+  void forget_over(Memory& memory) const;
+  Memory& memory_of(const Bytes& bytes) {
+    const auto owner = std::size_t(bytes.owner);
+    return bytes.memory == Bytes::Memory::own ? ranks_[owner].own : heaps_[owner];
+  }
   /// Drops local memory of transfers that the rank knows to be complete, when there is much.
   static void forget_known(RankState& mine);
   void compare(const Cell& cell, const Access& access, const View& view, const Bytes& bytes) const;
@@ -186,7 +215,7 @@ class RaceDetector {
   [[noreturn]] void refuse(const Access& earlier, const Access& later, const View& view, const Bytes& bytes) const;
 
   std::vector<RankState> ranks_;
-  std::vector<ByteMap<Cell>> heaps_;
+  std::vector<Memory> heaps_;
   std::vector<Words> words_;
   std::set<std::string> names_;  // of memory, in uses
 };
