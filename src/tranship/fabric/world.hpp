@@ -207,11 +207,6 @@ class World {
   Deadline deadline() const noexcept { return Deadline::after_ns(timeout_ns_); }
   /// Returns true when the deadline has passed, in the time of the back-end.
   bool has_passed(Deadline deadline);
-  /// Until when a rank waits for the reason of another one that unwinds: a second, and well before its own wait ends.
-  Deadline reason_due() const noexcept {
-    constexpr std::int64_t longest_ns = 1'000'000'000;
-    return Deadline::after_ns(timeout_ns_ / 4 < longest_ns ? timeout_ns_ / 4 : longest_ns);
-  }
 
   /// Waits until `ready()` is true, calling it from this thread: spinning, then yielding, then sleeping for up to 1 ms.
   /// When `ready()` is true before the call, this costs the one call. `ready` may itself make progress; what it throws
