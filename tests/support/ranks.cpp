@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -61,6 +62,15 @@ void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed,
 }
 
 }  // namespace
+
+std::size_t named_memory() {
+  std::size_t out = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename();
+    if (name.find("tranship") != std::string::npos && !name.starts_with("tranship-test-")) ++out;
+  }
+  return out;
+}
 
 std::uint64_t seeds_per_test(On on) {
   if (!is_simulated(on)) return 1;

@@ -87,6 +87,9 @@ inline bool share_memory(On on, int ranks, Rank one, Rank other) {
 
 /// Of a test that runs simulated, each with its own order of everything. Several machines take system calls.
 std::uint64_t seeds_per_test(On on);
+/// Shared memory that this library has left under a name. Folders of other tests, and what other programs have there
+/// meanwhile, do not count.
+std::size_t named_memory();
 
 /// Runs `f` as ranks; throws what launch throws. In a rank of its own process what f changes is its own. The seed is
 /// for those that are simulated.

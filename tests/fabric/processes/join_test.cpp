@@ -205,7 +205,7 @@ TEST(Join, works_by_an_id_of_the_parent_that_is_a_rank_itself) {
 }
 
 TEST(Join, begins_and_ends_again_and_again_and_leaves_nothing) {
-  const std::size_t named = entries("/dev/shm");
+  const std::size_t named = named_memory();
   expect_well(apart(3, [&](int i, Beside& beside) {
     const std::size_t files = entries("/proc/self/fd"), threads = entries("/proc/self/task");
     for (int round = 0; round < 3; ++round) {
@@ -217,7 +217,7 @@ TEST(Join, begins_and_ends_again_and_again_and_leaves_nothing) {
     require(entries("/proc/self/fd") == files, "{} files, not {}", entries("/proc/self/fd"), files);
     require(entries("/proc/self/task") == threads, "{} threads, not {}", entries("/proc/self/task"), threads);
   }));
-  EXPECT_EQ(entries("/dev/shm"), named);
+  EXPECT_EQ(named_memory(), named);
 }
 
 TEST(Join, of_two_worlds_at_once_is_possible) {
