@@ -1,9 +1,14 @@
 // A simulation sees what exchanges read and write as accesses of their rank, from start() to finish(), by cells: each
 // wrong program is found under every seed, with both of its places, and stands beside the right one.
+#include <array>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <tranship/fabric/sim/simulate.hpp>
@@ -300,6 +305,129 @@ TEST(ExchangeRaces, adjoints_pipes_and_interfaces) {
          r.rma.reads(r.cell(1), second);
        }},
   });
+}
+
+/// A cell of one of two arrays.
+struct Place {
+  int array = -1;
+  Rank rank = 0;
+  Index cell = 0;
+};
+
+/// An exchange of one array, or of two, and which of their cells it reads and writes: by what depends on the cells, and
+/// by what a simulation says where they are accessed between start() and finish().
+class Probed {
+ public:
+  Probed(std::string name, int ranks, Distribution from, std::optional<Distribution> to = std::nullopt)
+      : name_(std::move(name)), ranks_(ranks), from_(std::move(from)), to_(std::move(to)) {}
+
+  std::string faults() const {
+    const Cells before = values(nothing);
+    std::string out;
+    for (int array = 0; array < (to_ ? 2 : 1); ++array)
+      for (Rank rank = 0; rank < ranks_; ++rank)
+        for (Index i = 0; i < Index(before[std::size_t(array)][std::size_t(rank)].size()); ++i) {
+          const Place place{array, rank, i};
+          const double left = at(before, place);
+          const bool is_written = left != initial(place);
+          const bool is_read = values(place) != with_change(before, place, is_written);
+          out += fault(place, Touch::loads, is_written);
+          out += fault(place, Touch::stores, is_written || is_read);
+        }
+    return out;
+  }
+
+ private:
+  static constexpr Place nothing{};
+  using Cells = std::array<std::vector<std::vector<double>>, 2>;  // by array and rank
+  static double& at(Cells& cells, const Place& p) {
+    return cells[std::size_t(p.array)][std::size_t(p.rank)][std::size_t(p.cell)];
+  }
+  static double at(const Cells& cells, const Place& p) { return at(const_cast<Cells&>(cells), p); }
+  static double initial(const Place& p) { return 1000 * p.array + 100 * p.rank + double(p.cell) + 0.5; }
+  /// What is left where the changed cell is not read: itself, unless it is written.
+  static Cells with_change(Cells before, const Place& changed, bool is_written) {
+    if (!is_written) at(before, changed) = -1;
+    return before;
+  }
+
+  template <class Between>
+  Cells run(const Place& changed, Between&& between) const {
+    Cells out;
+    for (auto& cells : out) cells.resize(std::size_t(ranks_));
+    simulate({.ranks = ranks_, .heap_bytes = std::size_t(1) << 18}, [&](World& world) {
+      const Rank me = world.rank();
+      std::vector<Array<double>> arrays{Array<double>(world, from_)};
+      if (to_) arrays.emplace_back(world, *to_);
+      for (int a = 0; a < int(arrays.size()); ++a) {
+        const std::span<double> cells = cells_of(arrays[std::size_t(a)]);
+        for (Index i = 0; i < Index(cells.size()); ++i)
+          cells[std::size_t(i)] =
+              changed.array == a && changed.rank == me && changed.cell == i ? -1 : initial({a, me, i});
+      }
+      const auto exchange = to_ ? std::unique_ptr<ArrayExchange>(new Redistribution(arrays[0], arrays[1]))
+                                : std::unique_ptr<ArrayExchange>(new HaloExchange({arrays[0]}));
+      exchange->start(first);
+      between(world, arrays);
+      exchange->finish();
+      for (std::size_t a = 0; a < arrays.size(); ++a) {
+        const std::span<double> cells = cells_of(arrays[a]);
+        out[a][std::size_t(me)].assign(cells.begin(), cells.end());
+      }
+    });
+    return out;
+  }
+  static std::span<double> cells_of(const Array<double>& array) {
+    return {array.data(), std::size_t(array.extents()[0])};
+  }
+  Cells values(const Place& changed) const {
+    return run(changed, [](World&, const std::vector<Array<double>>&) {});
+  }
+  std::string fault(const Place& place, Touch touch, bool is_race) const {
+    bool found = false;
+    try {
+      run(nothing, [&](World& world, const std::vector<Array<double>>& arrays) {
+        if (world.rank() != place.rank) return;
+        const std::span<double> cell = cells_of(arrays[std::size_t(place.array)]).subspan(std::size_t(place.cell), 1);
+        touch == Touch::loads ? world.context().reads(cell, second) : world.context().writes(cell, second);
+      });
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::race) throw;
+      found = true;
+    }
+    if (found == is_race) return "";
+    return fmt::format("{}: array {}, rank {}, cell {} is {}: {}\n", name_, place.array, place.rank, place.cell,
+                       touch == Touch::loads ? "read" : "written", found ? "accused" : "not found");
+  }
+
+  std::string name_;
+  int ranks_;
+  Distribution from_;
+  std::optional<Distribution> to_;
+};
+
+TEST(ExchangeRaces, are_those_of_the_cells_that_move_whatever_the_layout) {
+  const auto indexed = [](std::vector<IndexedPart> parts) {
+    return Distribution::indexed({6}, 1, grid(2), std::move(parts));
+  };
+  const Distribution halves({6}, grid(2), {block()});
+  const Distribution listed = indexed({{.owned = {0, 3, 5}, .ghosts = {4}}, {.owned = {1, 2, 4}, .ghosts = {0, 5}}});
+  const Distribution on_one = indexed({{.owned = {5, 0, 1, 4, 2, 3}}, {}});
+  const Distribution root({6}, grid(1), {whole()});
+  const Probed all[] = {
+      {"a halo", 2, Distribution({6}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)})},
+      {"a halo of lists", 2, listed},
+      {"blocks to cyclic", 2, halves, Distribution({6}, grid(2), {cyclic(1)})},
+      {"blocks to lists", 2, halves, listed},
+      {"lists to blocks", 2, listed, halves},
+      {"lists to lists", 2, listed, on_one},
+      {"lists of one rank to lists", 2, on_one, listed},
+      {"lists to one rank", 2, listed, root},
+      {"one rank to lists", 2, root, listed},
+  };
+  std::string faults;
+  for (const Probed& one : all) faults += one.faults();
+  EXPECT_EQ(faults, "");
 }
 
 }  // namespace

@@ -48,10 +48,11 @@ void for_each_stretch(const LoweredMove& move, MoveSide side, FunctionRef<void(I
   const Index offset = (is_source ? move.source : move.target).offset_bytes;
   if (move.is_indexed) {
     const IndexedBlock& rows = move.indexed;
-    const long long* const list = is_source ? rows.source_rows : rows.target_rows;
+    const auto& list = is_source ? move.source_rows : move.target_rows;  // the block's own are those of a run
     const Index stride = is_source ? rows.source_row_stride : rows.target_row_stride;
     if (rows.row_length > 0)
-      for (Index i = 0; i < rows.count; ++i) f(offset + (list ? list[i] : i) * stride, rows.row_length * move.width);
+      for (Index i = 0; i < rows.count; ++i)
+        f(offset + (list ? (*list)[static_cast<std::size_t>(i)] : i) * stride, rows.row_length * move.width);
     return;
   }
   if (!move.lattice) return for_each_stretch_of(move.block, side, move.width, offset, f);

@@ -22,7 +22,8 @@ class Footprint {
   }
 
   ExchangeFootprint make() {
-    // Of what goes to or comes from peers, only this rank's side counts; the layout of the other one may be any.
+    // Of what goes to or comes from peers, only this rank's side counts; the layout of the other one, where a block is
+    // moved, may be any.
     terms_.for_each_receive([&](const auto& t, int from, int to) {
       add(t, from, to, MoveSide::target, targets_);
       if (t.peer == terms_.rank()) add(t, from, to, MoveSide::source, sources_);
@@ -37,8 +38,21 @@ class Footprint {
   }
 
  private:
-  static void lower(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
-  static void lower(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
+  static void lower(const Transfer& t, MoveSide, ElementType type, const SlotLayout& source, const SlotLayout& target,
+                    std::vector<LoweredMove>& moves) {
+    lower_transfer(t, type, source, target, moves);
+  }
+  /// Lists name places of a layout, so this rank's side stands for both.
+  static void lower(const IndexedTransfer& t, MoveSide side, ElementType type, const SlotLayout& source,
+                    const SlotLayout& target, std::vector<LoweredMove>& moves) {
+    IndexedTransfer own = t;
+    if (side == MoveSide::source)
+      own.target_cells = own.source_cells;
+    else
+      own.source_cells = own.target_cells;
+    const SlotLayout& layout = side == MoveSide::source ? source : target;
+    lower_indexed(own, type, layout, layout, moves);
+  }
 
   static std::string name_of(const ExchangeArray& array) {
     std::string name = array.name.starts_with("array") ? "array" : array.name;
@@ -55,7 +69,7 @@ class Footprint {
     const int slot = side == MoveSide::source ? from : to;
     for (int k = 0; k < terms_.arrays_of(slot); ++k) {
       moves_.clear();
-      lower(t, terms_.type_of(to), card(from, k).layout, card(to, k).layout, moves_);
+      lower(t, side, terms_.type_of(to), card(from, k).layout, card(to, k).layout, moves_);
       for (const LoweredMove& move : moves_) add(move, side, card(slot, k).data, name(slot, k), parts);
     }
   }
