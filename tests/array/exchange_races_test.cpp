@@ -108,6 +108,14 @@ TEST(ExchangeRaces, cells_of_a_rank_between_start_and_finish) {
       {"a ghost is read after finish", false, after_halo(reads(0))},
       {"a cell that a snapshot sends is written", false, during_halo(writes(1), Sources::snapshot)},
       {"a ghost of a snapshot is read", false, during_halo(reads(0), Sources::snapshot)},
+      {"the owned cells are filled", true,
+       during_halo([](Rig& r) { r.array.fill_owned([](const Indices&) { return 1.0; }, second); })},
+      {"all cells are looked at", true,
+       during_halo([](Rig& r) { (void)r.array.count_wrong([](const Indices&) { return 0.0; }, second); })},
+      {"the owned cells are filled after finish", false, after_halo([](Rig& r) {
+         r.array.fill_owned([](const Indices&) { return 1.0; }, second);
+         (void)r.array.count_wrong([](const Indices&) { return 0.0; }, second);
+       })},
       {"a span of memory, which has no symmetric name", true,
        during_halo([](Rig& r) { r.rma.writes(std::span(r.memory.local() + 1, 1), second); })},
   });

@@ -109,7 +109,7 @@ void MemberCall::begin(std::size_t source_bytes) {
   if (!detail::MemoryUse::is_watched(context_)) return;
   const detail::MemoryUse::Part parts[] = {{source_, source_bytes, Touch::loads},
                                            {target_, target_bytes_, Touch::stores}};
-  use_ = {context_, parts, name_of(call_.kind), "a barrier or a sync after it", where_};
+  use_ = {context_, parts, name_of(call_.kind), "its return", where_};
   covered_.emplace(context_);
 }
 

@@ -267,12 +267,16 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
 }
 
 void Coherence::announce(Intent intent, const Region& local, CallSite where) const {
+  const Touch touch = intent == Intent::read ? Touch::loads : Touch::stores;
+  announce(touch, local,
+           intent == Intent::read    ? "a lease to read"
+           : intent == Intent::write ? "a lease to write"
+                                     : "a lease to read and write",
+           where);
+}
+void Coherence::announce(Touch touch, const Region& local, const char* name, CallSite where) const {
   const Context& rma = world_.context();
   if (!detail::MemoryUse::is_watched(rma)) return;
-  const Touch touch = intent == Intent::read ? Touch::loads : Touch::stores;
-  const char* const name = intent == Intent::read    ? "a lease to read"
-                           : intent == Intent::write ? "a lease to write"
-                                                     : "a lease to read and write";
   const int last = view_.extents.size() - 1;
   for (const Box& box : local.boxes()) {
     Indices rows = box.extents();
@@ -291,7 +295,10 @@ Region Coherence::owned() {
 }
 
 HostCells Coherence::read_on_host(CallSite where) {
-  if (!buffer_) return {};
+  if (!buffer_) {
+    announce(Touch::loads, cells_.whole(), "a look at all cells", where);
+    return {};
+  }
   const Region whole = cells_.whole();
   if (const std::vector<Pending> waiting = pending(whole); !waiting.empty())
     throw_error(ErrorCode::invalid_use,
@@ -311,7 +318,10 @@ HostCells Coherence::read_on_host(CallSite where) {
 }
 
 Lease Coherence::write_on_host(CallSite where) {
-  if (!buffer_) return {};
+  if (!buffer_) {
+    if (detail::MemoryUse::is_watched(world_.context())) announce(Touch::stores, owned(), "a fill", where);
+    return {};
+  }
   if (is_tracked_)
     return open(Intent::write, Combine::sum, {.cells = Cells::owned, .region = {}, .device = Device::host()}, where);
   return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = owned()}, where);

@@ -18,6 +18,7 @@
 #include <tranship/array/ghosts/ghost_exchange.hpp>
 #include <tranship/array/ghosts/in_flight.hpp>
 #include <tranship/array/ghosts/local_cells.hpp>
+#include <tranship/fabric/atomic.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/memory/state/region_map.hpp>
 #include <tranship/plan/transfer_plan.hpp>
@@ -126,6 +127,7 @@ class Coherence {
   Region owned();
   /// Tells a simulation that looks for races what a lease on the host lets its holder do.
   void announce(Intent intent, const Region& local, CallSite where) const;
+  void announce(Touch touch, const Region& local, const char* name, CallSite where) const;
   template <class F>
   void update(const Region& cells, F&& f);
   void reduce(const std::vector<Pending>& what, CallSite where);

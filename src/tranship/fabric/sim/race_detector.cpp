@@ -381,10 +381,15 @@ void RaceDetector::refuse(const Access& earlier, const Access& later, const View
             ? "a fence or a quiet is missing between them"
             : fmt::format("{} is missing between them", earlier.use.completion ? earlier.use.completion : "a quiet");
   else if (earlier.transfer && view.known.of(earlier.rank) >= earlier.time)
-    missing = fmt::format(
-        "rank {} knows of it, but not that it is complete: {} is missing at rank {}", later.rank,
-        earlier.use.completion ? earlier.use.completion : "a quiet, a fence or a signal that is put with it",
-        earlier.rank);
+    missing = earlier.use.completion
+                  ? fmt::format(
+                        "rank {} knows of it, but not that it is complete: a barrier, or a signal after {}, is "
+                        "missing",
+                        later.rank, earlier.use.completion)
+                  : fmt::format(
+                        "rank {} knows of it, but not that it is complete: a quiet, a fence or a signal that is "
+                        "put with it is missing at rank {}",
+                        later.rank, earlier.rank);
   else
     missing = fmt::format("rank {} has not waited for it", later.rank);
   if (is_atomic(earlier) && is_atomic(later))
