@@ -959,3 +959,58 @@ def test_ghosts_are_stale_after_an_adjoint_once_their_owners_are_written(run):
         return first, u.count_wrong(lambda i: i * 0)
 
     assert run(2, body) == [(6, 6)] * 2
+
+
+def test_a_dtype_beside_an_array_spec_is_the_same():
+    def body(world):
+        spec = ts.layout("int32[8] @ 2 : block")
+        assert ts.array(world, spec).local.dtype == np.int32
+        assert ts.array(world, spec, dtype=np.int32).local.dtype == np.int32
+        with pytest.raises(ts.Mismatch, match="float64 of an array whose layout says int32"):
+            ts.array(world, spec, dtype="f8")
+
+    ts.simulate(2, body)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_has_64_bits(seed):
+    with pytest.raises(ts.InvalidUse, match=f"seed={seed}: needs 0 to 18446744073709551615"):
+        ts.simulate(1, lambda world: None, seed=seed)
+
+
+def test_fills_and_looks_at_cells_in_flight_are_found():
+    cells = ts.distribution((8,), ts.grid(2), [ts.block().with_overlap(1, 1, "toroidal")])
+
+    def body(world, between):
+        u = ts.array(world, cells)
+        u.fill(lambda i: i)
+        h = ts.halo(u)
+        h.start()
+        between(u)
+        h.finish()
+        u.fill(lambda i: 2.0 * i)
+
+    for between in (lambda u: u.fill(lambda i: 0.0 * i), lambda u: u.count_wrong(lambda i: i)):
+        with pytest.raises(ts.Race):
+            ts.simulate(2, lambda world: body(world, between))
+    ts.simulate(2, lambda world: body(world, lambda u: None))
+
+
+def test_exchanges_of_lists_are_checked_by_the_cells_that_move():
+    listed = ts.indexed(6, [([0, 1, 2], [3]), ([3, 4, 5], [0])])
+
+    def body(world, first, last):
+        a = ts.array(world, listed)
+        with ts.halo(a):
+            world.reads(a.local[first:last])
+
+    ts.simulate(2, lambda world: body(world, 0, 3))
+    with pytest.raises(ts.Race):
+        ts.simulate(2, lambda world: body(world, 3, 4))
+
+
+def test_a_rank_that_lists_nothing_takes_part():
+    def body(world):
+        return ts.gather(ts.array(world, ts.indexed(8, [([0, 2, 4, 6, 1, 3, 5, 7], []), ([], [])])), root=0)
+
+    assert ts.simulate(2, body)[0].tolist() == [0.0] * 8

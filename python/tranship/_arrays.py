@@ -349,26 +349,31 @@ class Array(_ShowsLocal):
 def array(
     world: World,
     distribution: Union[Distribution, ArraySpec],
-    dtype: DTypeLike = "f8",
+    dtype: Optional[DTypeLike] = None,
     name: str = "array",
     devices: Optional[Devices] = None,
 ) -> Array:
     """This rank's part of a new array: zeros, where reachable peers can load and store them. Not collective.
 
     ``devices`` is where leases can be opened; the host where nothing is said. Elements are numbers, bfloat16 (that of
-    ml_dtypes), or what is moved as bytes and not computed with: structs, datetime64 and timedelta64.
+    ml_dtypes), or what is moved as bytes and not computed with: structs, datetime64 and timedelta64. An ``ArraySpec``
+    says which they are; of a distribution they are ``f8`` where ``dtype`` says nothing.
 
     Raises
     ------
     InvalidUse
         When the grid needs more ranks than the world has.
+    Mismatch
+        For a ``dtype`` that is not the one of an ``ArraySpec``.
     NoMemory
     """
     if isinstance(distribution, ArraySpec):
         spec, cells = distribution, distribution.distribution
         elements = elements_named(spec.type, spec.numpy_type)
+        if dtype is not None and elements_of(dtype).dtype != elements.dtype:
+            raise Mismatch(f"dtype {elements_of(dtype).dtype} of an array whose layout says {elements.dtype}")
     else:
-        elements, cells = elements_of(dtype), distribution
+        elements, cells = elements_of("f8" if dtype is None else dtype), distribution
         spec = elements.spec(cells)
     return _new_array(world, spec, cells, elements, name, devices)
 

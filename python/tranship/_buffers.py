@@ -121,7 +121,7 @@ def _box(cells: Union[slice, Cells], extents: Sequence[int]) -> tuple[Any, Any]:
             raise InvalidUse(f"cells are slices, not {one!r}")
         start, stop, step = one.indices(extent)
         if step != 1:
-            raise InvalidUse(f"cells in steps of {step}: a lease is of boxes")
+            raise InvalidUse(f"cells in steps of {step}: boxes have every cell")
         lower.append(start)
         upper.append(max(start, stop))
     return tuple(lower), tuple(upper)

@@ -566,6 +566,8 @@ def simulate(
     _check_timeout(timeout)
     if peers not in ("reachable", "messaged"):
         raise InvalidUse(f"peers='{peers}': needs 'reachable' or 'messaged'")
+    if not 0 <= seed < 2**64:
+        raise InvalidUse(f"seed={seed}: needs 0 to {2**64 - 1}")
     results: dict[int, Any] = {}
     try:
         _core.launch_ranks(

@@ -391,6 +391,24 @@ TEST(IndexedDistribution, KnowsOwnersAndGhosts) {
   EXPECT_THROW(d.cell_of(0, {0, 0}), Error);
 }
 
+TEST(Distribution, lists_of_few_ids_take_no_more_of_an_extent_that_has_many) {
+  const Index n = extent_max;
+  const Distribution d = Distribution::indexed({n}, 1, grid(3), {{{n - 1, 0}, {5, n - 7}}, {{5, n - 7}, {0}}, {}});
+  EXPECT_EQ(d.id_count(), n);
+  const auto place = [&](Index id) { return std::pair(d.place_of_id(id).ordinal, d.place_of_id(id).local); };
+  EXPECT_EQ(place(n - 1), std::pair(Index(0), Index(0)));
+  EXPECT_EQ(place(0), std::pair(Index(0), Index(1)));
+  EXPECT_EQ(place(n - 7), std::pair(Index(1), Index(1)));
+  EXPECT_EQ(place(6).first, -1);
+  EXPECT_EQ(d.ghosts_of_id(0).size(), 1u);
+  EXPECT_EQ(d.ghosts_of_id(0)[0].ordinal, 1);
+  EXPECT_EQ(d.ghosts_of_id(n - 1).size(), 0u);
+  EXPECT_EQ(d.ghosts_of_id(7).size(), 0u);
+  EXPECT_THROW(Distribution::indexed({n}, 1, grid(2), {{{1, 2}, {}}, {{2}, {}}}), Error);
+  EXPECT_THROW(Distribution::indexed({n}, 1, grid(2), {{{1}, {3}}, {{2}, {}}}), Error);
+  EXPECT_EQ(Distribution::indexed({n}, 1, grid(1), {{}}).place_of_id(3).ordinal, -1);
+}
+
 TEST(IndexedDistribution, IsEqualByContent) {
   EXPECT_TRUE(mesh() == mesh());
   EXPECT_FALSE(mesh() == mesh().on_ranks({0, 1, 2}));

@@ -12,10 +12,21 @@ namespace tranship {
 struct Distribution::IndexLists {
   int dims = 1;
   std::vector<IndexedPart> parts;
-  std::vector<IdPlace> places;  // by id
-  // Ghosts by id: those of id i are ghosts[first_ghost[i]] up to ghosts[first_ghost[i + 1]].
+  Index ids = 0;
+  // Where few ids are listed, their slots go by these, in order; else an id is its slot.
+  bool is_sparse = false;
+  std::vector<Index> listed;
+  std::vector<IdPlace> places;  // by slot
+  // Ghosts by slot: those of slot i are ghosts[first_ghost[i]] up to ghosts[first_ghost[i + 1]].
   std::vector<Index> first_ghost;
   std::vector<IdPlace> ghosts;
+
+  /// -1 for an id that is in no list.
+  Index slot_of(Index id) const {
+    if (!is_sparse) return id;
+    const auto at = std::lower_bound(listed.begin(), listed.end(), id);
+    return at != listed.end() && *at == id ? at - listed.begin() : -1;
+  }
 };
 
 namespace {
@@ -157,35 +168,51 @@ Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Gri
   out.memory_ = checked(std::move(memory), extents.size() - indexed_dims + 1);
   auto lists = std::make_shared<IndexLists>();
   lists->dims = indexed_dims;
-  Index ids = 1;
-  for (int d = 0; d < indexed_dims; ++d) ids *= extents[d];
-  lists->places.resize(ids);
+  lists->ids = 1;
+  for (int d = 0; d < indexed_dims; ++d) lists->ids = checked_multiply(lists->ids, extents[d]);
+  const Index ids = lists->ids;
+  std::vector<Index> listed;
+  for (Index p = 0; p < Index(parts.size()); ++p) {
+    for (const Index id : parts[p].owned)
+      if (id < 0 || id >= ids)
+        throw_error(ErrorCode::invalid_use, "part {} owns id {}, ids go from 0 to {}", p, id, ids - 1);
+    for (const Index id : parts[p].ghosts)
+      if (id < 0 || id >= ids)
+        throw_error(ErrorCode::invalid_use, "part {} has ghost id {}, ids go from 0 to {}", p, id, ids - 1);
+    listed.insert(listed.end(), parts[p].owned.begin(), parts[p].owned.end());
+  }
+  // Ghosts are ids that some part owns, so the owned ones are all that have a place.
+  Index slots = ids;
+  lists->is_sparse = ids / 4 > Index(listed.size());
+  if (lists->is_sparse) {
+    std::sort(listed.begin(), listed.end());
+    listed.erase(std::unique(listed.begin(), listed.end()), listed.end());
+    slots = Index(listed.size());
+    lists->listed = std::move(listed);
+  }
+  lists->places.resize(slots);
   for (Index p = 0; p < Index(parts.size()); ++p)
     for (Index i = 0; i < Index(parts[p].owned.size()); ++i) {
       const Index id = parts[p].owned[i];
-      if (id < 0 || id >= ids)
-        throw_error(ErrorCode::invalid_use, "part {} owns id {}, ids go from 0 to {}", p, id, ids - 1);
-      if (lists->places[id].ordinal >= 0)
-        throw_error(ErrorCode::invalid_use, "id {} is owned by part {} and by part {}", id, lists->places[id].ordinal,
-                    p);
-      lists->places[id] = {p, i};
+      IdPlace& place = lists->places[lists->slot_of(id)];
+      if (place.ordinal >= 0)
+        throw_error(ErrorCode::invalid_use, "id {} is owned by part {} and by part {}", id, place.ordinal, p);
+      place = {p, i};
     }
+  lists->first_ghost.resize(slots + 1, 0);
   for (Index p = 0; p < Index(parts.size()); ++p)
     for (const Index id : parts[p].ghosts) {
-      if (id < 0 || id >= ids)
-        throw_error(ErrorCode::invalid_use, "part {} has ghost id {}, ids go from 0 to {}", p, id, ids - 1);
-      if (lists->places[id].ordinal < 0)
+      const Index slot = lists->slot_of(id);
+      if (slot < 0 || lists->places[slot].ordinal < 0)
         throw_error(ErrorCode::invalid_use, "part {} has ghost id {}, which no part owns", p, id);
+      ++lists->first_ghost[slot + 1];
     }
-  lists->first_ghost.resize(ids + 1, 0);
-  for (const IndexedPart& part : parts)
-    for (const Index id : part.ghosts) ++lists->first_ghost[id + 1];
-  for (Index id = 0; id < ids; ++id) lists->first_ghost[id + 1] += lists->first_ghost[id];
-  lists->ghosts.resize(lists->first_ghost[ids]);
+  for (Index slot = 0; slot < slots; ++slot) lists->first_ghost[slot + 1] += lists->first_ghost[slot];
+  lists->ghosts.resize(lists->first_ghost[slots]);
   std::vector<Index> next(lists->first_ghost.begin(), lists->first_ghost.end() - 1);
   for (Index p = 0; p < Index(parts.size()); ++p)
     for (Index i = 0; i < Index(parts[p].ghosts.size()); ++i)
-      lists->ghosts[next[parts[p].ghosts[i]]++] = {p, Index(parts[p].owned.size()) + i};
+      lists->ghosts[next[lists->slot_of(parts[p].ghosts[i])]++] = {p, Index(parts[p].owned.size()) + i};
   lists->parts = std::move(parts);
   out.index_ = std::move(lists);
   if (!out.memory_.strides.empty())
@@ -392,14 +419,17 @@ const IndexedPart& Distribution::indexed_part(Index ordinal) const {
   return index_->parts[ordinal];
 }
 Index Distribution::id_count() const {
-  return Index(index_->places.size());
+  return index_->ids;
 }
 Distribution::IdPlace Distribution::place_of_id(Index id) const {
-  return index_->places[id];
+  const Index slot = index_->slot_of(id);
+  return slot < 0 ? IdPlace() : index_->places[slot];
 }
 
 std::span<const Distribution::IdPlace> Distribution::ghosts_of_id(Index id) const {
-  return {index_->ghosts.data() + index_->first_ghost[id], index_->ghosts.data() + index_->first_ghost[id + 1]};
+  const Index slot = index_->slot_of(id);
+  if (slot < 0) return {};
+  return {index_->ghosts.data() + index_->first_ghost[slot], index_->ghosts.data() + index_->first_ghost[slot + 1]};
 }
 
 bool operator==(const Distribution& a, const Distribution& b) {

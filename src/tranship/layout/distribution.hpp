@@ -82,7 +82,7 @@ class Distribution {
 
   /// An indexed distribution (a star forest): the cells of the first `indexed_dims` dimensions are numbered row-major
   /// by global ids, and part i of the one-dimensional grid lists its own; the remaining dimensions are whole. Every id
-  /// has at most one owner and every ghost has one. Costs memory in proportion to the ids.
+  /// has at most one owner and every ghost has one. Costs memory in proportion to the ids that are listed.
   static Distribution indexed(const Indices& extents, int indexed_dims, Grid grid, std::vector<IndexedPart> parts,
                               MemoryLayout memory = {});
 
