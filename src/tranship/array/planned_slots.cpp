@@ -35,11 +35,12 @@ std::vector<std::size_t> slots_of(const TransferPlan& plan, std::span<const Arra
     if (const bool is_one = are_in_order || slots == width; slot >= slots || first_other(slot) < width) {
       const std::size_t other = is_one ? first_other(shown) : 0;
       const ArrayRef& array = arrays[first + other];
-      const std::string here = fmt::format("the array is {}, with local extents [{}] (rank {})", describe(array),
+      const std::string here = fmt::format("given is {}, with local extents [{}] (rank {})", describe(array),
                                            to_string(array.view.extents), array.world->rank());
       if (is_one)
-        throw_error(ErrorCode::mismatch, "the plan is one of {} of another layout, with local extents [{}]; {}",
-                    slot_name(other, width), to_string(plan.slots[shown + other].local_extents), here);
+        throw_error(ErrorCode::mismatch, "the plan is one of {} of another layout, of {} with local extents [{}]; {}",
+                    slot_name(other, width), tranship::name_of(plan.slots[shown + other].type),
+                    to_string(plan.slots[shown + other].local_extents), here);
       throw_error(ErrorCode::mismatch, "none of the plan's {} is of this layout; {}",
                   amount(plan.slots.size(), "array"), here);
     }
