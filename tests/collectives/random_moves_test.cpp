@@ -657,7 +657,8 @@ class OfRank {
 /// What a run says is wrong, or nothing.
 std::optional<std::string> race_of(const Program& program, std::uint64_t seed) {
   try {
-    simulate({.ranks = program.ranks, .seed = seed, .heap_bytes = std::size_t(1) << 20},
+    const PeerKind peers = seed % 2 == 0 ? PeerKind::reachable : PeerKind::messaged;
+    simulate({.ranks = program.ranks, .seed = seed, .peers = peers, .heap_bytes = std::size_t(1) << 20},
              [&](World& world) { OfRank(world).run(program); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::race) throw;
