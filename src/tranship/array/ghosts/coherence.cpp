@@ -276,7 +276,7 @@ void Coherence::announce(Intent intent, const Region& local, CallSite where) con
 }
 void Coherence::announce(Touch touch, const Region& local, const char* name, CallSite where) const {
   const Context& rma = world_.context();
-  if (!detail::MemoryUse::is_watched(rma)) return;
+  if (!view_.data || !detail::MemoryUse::is_watched(rma)) return;
   const int last = view_.extents.size() - 1;
   for (const Box& box : local.boxes()) {
     Indices rows = box.extents();
