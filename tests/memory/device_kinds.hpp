@@ -21,7 +21,7 @@ inline std::string why_no_card() {
       const DeviceFamilyState state = family.state();
       return state.count > 0 ? std::string() : state.note;
     }
-  return "this build has no devices of kind cuda";
+  return "no library that the program is linked with has devices of kind cuda";
 }
 
 /// Two devices that work at once, late, in threads, or on the first card. Kernels of tests are host functions, and
