@@ -218,7 +218,7 @@ TEST(HaloCombine, OnATorusOfTilesAndOfAllGhosts) {
         });
         HaloExchange(torus, {{.tiles = {u}, .tile_dims = {0, 1}}}, tiled, combine)();
         HaloExchange({v}, halo, combine)();
-        if (!is_star) HaloExchange::combining({w}, combine)();
+        if (!is_star) HaloExchange({w}, {}, combine)();
         for_each_coordinate(u.extents(), [&](const Indices& at) {
           EXPECT_EQ(u.get(at), v.get(at)) << name_of(combine) << " [" << to_string(at) << "] of rank " << world.rank();
           if (!is_star) {

@@ -752,15 +752,16 @@ TEST(Exchange, WhoLeavesMakesThePeersFail) {
       });
 }
 
+const auto everywhere_by_each_schedule = ::testing::Combine(
+    ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts, On::apart, On::dealt),
+    ::testing::Values(Schedule::direct, Schedule::staged));
+std::string name_of_case(const ::testing::TestParamInfo<std::tuple<On, Schedule>>& info) {
+  return fmt::format("{}_{}", name_of(std::get<0>(info.param)),
+                     std::get<1>(info.param) == Schedule::direct ? "direct" : "staged");
+}
+
 class DroppedExchange : public ::testing::TestWithParam<std::tuple<On, Schedule>> {};
-INSTANTIATE_TEST_SUITE_P(All, DroppedExchange,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::apart, On::dealt),
-                                            ::testing::Values(Schedule::direct, Schedule::staged)),
-                         [](const ::testing::TestParamInfo<std::tuple<On, Schedule>>& info) {
-                           return fmt::format("{}_{}", name_of(std::get<0>(info.param)),
-                                              std::get<1>(info.param) == Schedule::direct ? "direct" : "staged");
-                         });
+INSTANTIATE_TEST_SUITE_P(All, DroppedExchange, everywhere_by_each_schedule, name_of_case);
 
 // The rank that drops its exchange goes on, so that nothing but the drop can tell the others.
 TEST_P(DroppedExchange, ByAnExceptionThatIsCaughtIsToldToThePeers) {
@@ -976,14 +977,7 @@ TEST(Exchange, ADeadlineNamesWhoIsMissing) {
 }
 
 class TestedExchange : public ::testing::TestWithParam<std::tuple<On, Schedule>> {};
-INSTANTIATE_TEST_SUITE_P(All, TestedExchange,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::apart, On::dealt),
-                                            ::testing::Values(Schedule::direct, Schedule::staged)),
-                         [](const ::testing::TestParamInfo<std::tuple<On, Schedule>>& info) {
-                           return fmt::format("{}_{}", name_of(std::get<0>(info.param)),
-                                              std::get<1>(info.param) == Schedule::direct ? "direct" : "staged");
-                         });
+INSTANTIATE_TEST_SUITE_P(All, TestedExchange, everywhere_by_each_schedule, name_of_case);
 
 TEST_P(TestedExchange, EndsAtTheDeadline) {
   const auto [on, schedule] = GetParam();

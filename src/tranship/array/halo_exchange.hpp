@@ -96,11 +96,6 @@ class HaloExchange : public ArrayExchange {
   HaloExchange(const std::vector<ArrayRef>& arrays, Plan plan, ExchangeOptions options = {},
                CallSite where = CallSite::here())
       : HaloExchange(Planned{std::move(plan)}, arrays, options, where) {}
-  /// The adjoint of all ghosts by any combination.
-  static HaloExchange combining(const std::vector<ArrayRef>& arrays, Combine combine, ExchangeOptions options = {},
-                                CallSite where = CallSite::here()) {
-    return HaloExchange(arrays, HaloOptions{}, combine, options, where);
-  }
   /// On a tiling. Throws also `invalid_use` for tile dimensions whose edge policy is not `open`, `mismatch` for arrays
   /// that do not have the extents of their tiles, and `unsupported` for products, minima and maxima of vectors that
   /// change their sign on the way.

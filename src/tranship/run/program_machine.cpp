@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -643,24 +643,18 @@ bool ProgramMachine::is_fetched(const Block& block, const PlacedStep& step, Part
 }
 
 bool ProgramMachine::is_put(const PlacedOperand& remote, Part part) const {
-  if (puts_.empty()) return false;
-  const std::byte* const first = address(remote, part.begin);
-  const auto after = puts_.lower_bound({remote.rank, first + part.bytes});
-  return after != puts_.begin() && std::prev(after)->first.first == remote.rank && std::prev(after)->second > first;
+  const auto puts = puts_.find(remote.rank);
+  if (puts == puts_.end()) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(address(remote, part.begin));
+  bool any = false;
+  puts->second.look(first, first + static_cast<std::size_t>(part.bytes),
+                    [&](std::size_t, std::size_t, IsPut) { any = true; });
+  return any;
 }
 
 void ProgramMachine::note_put(const PlacedOperand& remote, Part part) {
-  const std::byte* first = address(remote, part.begin);
-  const std::byte* end = first + part.bytes;
-  auto at = puts_.lower_bound({remote.rank, end});
-  while (at != puts_.begin()) {
-    const auto before = std::prev(at);
-    if (before->first.first != remote.rank || before->second <= first) break;
-    first = std::min(first, before->first.second);
-    end = std::max(end, before->second);
-    at = puts_.erase(before);
-  }
-  puts_.emplace_hint(at, std::pair(remote.rank, first), end);
+  const auto first = reinterpret_cast<std::uintptr_t>(address(remote, part.begin));
+  puts_[remote.rank].assign(first, first + static_cast<std::size_t>(part.bytes), {});
 }
 
 bool ProgramMachine::combine_fetched(Block& block, const PlacedStep& step, Part part) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <tranship/base/byte_map.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/kernels/host/peer_writes.hpp>
@@ -170,8 +171,9 @@ class ProgramMachine {
   std::vector<std::byte> strips_;
   std::vector<Rank> stored_to_;  ///< by transfers that a signal to another rank would overtake
   bool has_transfers_ = false;   ///< that no quiet has completed
-  /// Where puts lead that no quiet has completed: stretches by rank and first byte, with their ends.
-  std::map<std::pair<Rank, const std::byte*>, const std::byte*> puts_;
+  struct IsPut {};
+  /// Where puts lead that no quiet has completed: by rank, addresses of what has none here.
+  std::map<Rank, ByteMap<IsPut>> puts_;
   int completing_ = 0;  ///< blocks
   Index quiets_ = 0;
   std::uint64_t launch_ = 0;

@@ -61,8 +61,8 @@ Told RaceDetector::access(Rank rank, const FencedWay& way, const Accesses& all) 
   note(access, {known(rank), rank, &way}, all.bytes);
   Told before;
   before.known = known(rank);
-  const TransferRecord::Ref& last = ranks_[std::size_t(rank)].ways[{way.context, way.target}].last_ordered;
-  if (last) before.fenced = last->fences() < way.fences ? last : last->fenced();
+  const Way& to = ranks_[std::size_t(rank)].ways[{way.context, way.target}];
+  before.fenced = TransferRecord::fenced_before(to.last_ordered, way.fences);
   return before;
 }
 
@@ -296,8 +296,7 @@ void RaceDetector::note(Access access, const View& view, const std::vector<Bytes
 void RaceDetector::note_use(const Access& access, const View& view, std::vector<Bytes> all) {
   std::erase_if(all, [](const Bytes& bytes) { return bytes.first == bytes.end; });
   const auto place = [](const Bytes& bytes) { return std::tuple(bytes.memory, bytes.owner, bytes.first); };
-  if (!std::is_sorted(all.begin(), all.end(), [&](const Bytes& a, const Bytes& b) { return place(a) < place(b); }))
-    std::sort(all.begin(), all.end(), [&](const Bytes& a, const Bytes& b) { return place(a) < place(b); });
+  std::sort(all.begin(), all.end(), [&](const Bytes& a, const Bytes& b) { return place(a) < place(b); });
   for (auto next = all.begin(); next != all.end();) {
     const Bytes in = *next;
     HeldUse use{access, {}};
@@ -306,8 +305,8 @@ void RaceDetector::note_use(const Access& access, const View& view, std::vector<
         use.stretches.back().second = std::max(use.stretches.back().second, next->end);
       else
         use.stretches.emplace_back(next->first, next->end);
-    compare(use, view, in);
     Memory& memory = memory_of(in);
+    compare(use, memory, view, in);
     // Those who know the last one of a rank know the ones before.
     std::erase_if(memory.uses, [&](const HeldUse& before) {
       return before.access.rank == access.rank && before.access.use.what == access.use.what &&
@@ -318,9 +317,7 @@ void RaceDetector::note_use(const Access& access, const View& view, std::vector<
   }
 }
 
-void RaceDetector::compare(const HeldUse& use, const View& view, const Bytes& memory) const {
-  const auto owner = std::size_t(memory.owner);
-  const Memory& held = memory.memory == Bytes::Memory::own ? ranks_[owner].own : heaps_[owner];
+void RaceDetector::compare(const HeldUse& use, const Memory& held, const View& view, const Bytes& memory) const {
   for (const HeldUse& earlier : held.uses) compare(earlier, use.access, view, use.stretches, memory);
   auto stretch = use.stretches.begin();
   held.cells.look(use.first(), use.end(), [&](std::size_t first, std::size_t end, const Cell& cell) {

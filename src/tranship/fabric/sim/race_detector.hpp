@@ -20,13 +20,13 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/byte_map.hpp>
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/error.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/times.hpp>
 #include <tranship/fabric/seam/transport.hpp>
-#include <tranship/fabric/sim/byte_map.hpp>
 #include <tranship/fabric/sim/transfer_record.hpp>
 
 namespace tranship {
@@ -194,7 +194,7 @@ class RaceDetector {
   Access own_access(Rank rank, const Use& use);
   void note(Access access, const View& view, const std::vector<Bytes>& all);
   void note_use(const Access& access, const View& view, std::vector<Bytes> all);
-  void compare(const HeldUse& use, const View& view, const Bytes& memory) const;
+  void compare(const HeldUse& use, const Memory& held, const View& view, const Bytes& memory) const;
   /// With an access to stretches of the same memory, in order.
   void compare(const HeldUse& earlier, const Access& access, const View& view, std::span<const Stretch> stretches,
                const Bytes& memory) const;

@@ -13,8 +13,7 @@ TransferRecord::~TransferRecord() {
 
 void TransferRecord::order_after(Ref last) {
   is_ordered_ = true;
-  if (!last) return;
-  fenced_ = last->way_.fences < way_.fences ? last : last->fenced_;
+  fenced_ = fenced_before(last, way_.fences);
   before_ = std::move(last);
 }
 

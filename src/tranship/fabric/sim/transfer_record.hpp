@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include <tranship/base/byte_map.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/times.hpp>
 #include <tranship/fabric/seam/transport.hpp>
-#include <tranship/fabric/sim/byte_map.hpp>
 
 namespace tranship {
 
@@ -46,11 +46,14 @@ class TransferRecord {
   void order_after(Ref last);
   /// The last of those behind which a fence holds it, or nullptr.
   const Ref& fenced() const noexcept { return fenced_; }
+  /// The same for what is sent after `last` with so many fences before it.
+  static Ref fenced_before(const Ref& last, std::uint64_t fences) {
+    return last && last->way_.fences == fences ? last->fenced_ : last;
+  }
   bool is_ordered_before(Rank rank, const FencedWay& way) const noexcept {
     return is_ordered_ && rank_ == rank && way_.context == way.context && way_.target == way.target &&
            way_.fences < way.fences;
   }
-  std::uint64_t fences() const noexcept { return way_.fences; }
 
   bool is_over_for(const Times& who) const;
   /// All that it writes in [first, end) of its target's heap has been written.
