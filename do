@@ -22,6 +22,8 @@ rechunker_packages=(rechunker 'zarr<3' numpy)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
 ci_packages=(clang-format-14 openmpi-bin libscalapack-openmpi-dev libdw-dev)
+# The MPIs whose jobs are worlds: headers for the modules, and launchers for the tests.
+mpi_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
   libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev
@@ -212,6 +214,45 @@ do_test() {
   configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=$shards -DTRANSHIP_TEST_OPTIONS=-O0 "${python_options[@]}"
   cmake --build --preset release
   ctest --preset release --parallel "$(nproc)" "$@"
+}
+
+# Runs tests of ranks on several hosts as jobs of each MPI: the processes are the ranks, and are told to share memory with
+# those of their host alone. Once as it is, once with messages cut so small that every way of a message is taken.
+do_jobs() { # [PRESET]
+  local preset=${1:-release} ranks=8 mpi sizes layer
+  for layer in fabric run collectives; do
+    [[ -x build/$preset/bin/test_$layer ]] || fail "there is no build/$preset/bin/test_$layer: run ./do test first"
+  done
+  for mpi in openmpi mpich; do
+    command -v "mpirun.$mpi" >/dev/null || { say "== no mpirun.$mpi: nothing is tested as its jobs"; continue; }
+    [[ -e build/$preset/tranship/tranship_mpi_$mpi.so ]] || { say "== no header of $mpi: nothing is tested as its jobs"; continue; }
+    for layer in fabric run collectives; do
+      for sizes in "" 256,512,1000,2; do
+        [[ -n $sizes && $layer == collectives ]] || run_job "$preset" "$mpi" "$ranks" "$layer" "$sizes"
+      done
+    done
+  done
+}
+
+# MPI may hang when it is finalised (MPICH 4.0.2 does now and then): that is told apart from tests that hang.
+run_job() { # PRESET MPI RANKS LAYER SIZES
+  local done_folder log status=0 options=(-n "$3")
+  [[ $2 != openmpi ]] || options+=(--oversubscribe)
+  done_folder=$(mktemp -d)
+  log=build/job-$2-$4.log
+  env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TRANSHIP_TEST_JOB=1 TRANSHIP_TEST_DONE_DIR="$done_folder" \
+    ${5:+TRANSHIP_MPI_SIZES=$5} timeout --kill-after=10 180 "mpirun.$2" "${options[@]}" "build/$1/bin/test_$4" --gtest_brief=1 \
+    '--gtest_filter=OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*' \
+    >"$log" 2>&1 || status=$?
+  local ended
+  ended=$(find "$done_folder" -type f | wc -l)
+  rm -r "$done_folder"
+  if grep -aq '\[  FAILED  \]' "$log" || ((ended < $3)) || ((status != 0 && status != 124 && status != 137)); then
+    tail -n 40 "$log" >&2
+    fail "test_$4 as $3 processes of mpirun.$2${5:+ with messages of $5}: status $status, $ended of them came to the end (all of it in $log)"
+  fi
+  ((status == 0)) || say "== mpirun.$2 did not end after all tests had: MPI hangs when it is finalised"
+  say "== test_$4 as $3 processes of mpirun.$2${5:+, messages of $5}: passed"
 }
 
 # What calls cost from Python, and exchanges beside the same in C++ and in mpi4py. [--json FILE] [--rounds N] [--no-peers]
@@ -428,7 +469,7 @@ do_ci() {
   fi
   stage "setup"
   do_setup
-  need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}"
+  need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}" "${mpi_packages[@]}"
   need_venv "${neighbour_packages[@]}" || say "tests with these are skipped"
   stage "format"
   check_format
@@ -444,6 +485,8 @@ do_ci() {
   stage "release: rules of the house, install, examples, tests"
   TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-2000} ctest --preset release --parallel "$(nproc)" \
     --label-regex "^($(IFS='|'; echo "house|example|python|device|${optimized[*]}"))\$"
+  stage "ranks as the processes of MPI jobs"
+  do_jobs release
   if [[ $long ]]; then
     stage "each source by itself"
     configure dev
@@ -520,6 +563,7 @@ usage: ./do COMMAND [argument...]
                       what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
+  jobs [PRESET]       after test: tests of several hosts as jobs of Open MPI and MPICH, where these are installed
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default
   tidy [FILE...]      clang-tidy over the sources
   ci [long]           all that CI runs; long: exhaustive tests, more seeds and longer fuzzing, for a release
@@ -531,7 +575,7 @@ HELP
 
 command=${1:-help}
 case $command in
-  setup | build | demo | test | bench | bundle | device | wheel | fuzz | explore | tidy | ci | help)
+  setup | build | demo | test | bench | bundle | device | wheel | fuzz | jobs | explore | tidy | ci | help)
     shift || true
     "do_$command" "$@"
     ;;

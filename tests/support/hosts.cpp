@@ -26,6 +26,8 @@
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 
+#include "support/job.hpp"
+
 namespace tranship::test {
 namespace {
 
@@ -33,7 +35,7 @@ namespace {
   throw_error(ErrorCode::io, "test: cannot {}: {}", what, std::strerror(errno));
 }
 
-/// A stream of a socket for each peer: a length, then as many bytes.
+/// A stream of a socket for each peer: two lengths, then as many bytes.
 class SocketWire final : public Wire {
  public:
   /// One for each rank, -1 where there is none. They are closed with this object.
@@ -50,33 +52,35 @@ class SocketWire final : public Wire {
     close(wakes_);
   }
 
-  void send(Rank to, std::span<const std::byte> head, std::span<const std::byte> body) override {
+  void send(Rank to, std::span<const std::byte> head, std::span<const std::byte> body,
+            const std::shared_ptr<Lent>& lent) override {
     Peer& peer = *peers_[static_cast<std::size_t>(to)];
     if (peer.socket < 0 || peer.is_lost) return;
-    const std::uint64_t length = head.size() + body.size();
-    const auto* const bytes = reinterpret_cast<const std::byte*>(&length);
-    peer.leaving.insert(peer.leaving.end(), bytes, bytes + sizeof length);
-    peer.leaving.insert(peer.leaving.end(), head.begin(), head.end());
-    peer.leaving.insert(peer.leaving.end(), body.begin(), body.end());
+    const Lengths lengths{head.size(), body.size()};
+    for (const auto part : {std::as_bytes(std::span(&lengths, 1)), head, body})
+      peer.leaving.insert(peer.leaving.end(), part.begin(), part.end());
+    if (lent) lent->has_left = true;  // it has been copied
     write(peer);
   }
 
-  bool progress(FunctionRef<void(Rank, std::span<const std::byte>)> received, FunctionRef<void(Rank)> lost) override {
+  bool progress(Receiver& receiver) override {
     bool any = false;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       Peer& peer = *peers_[i];
       if (peer.socket < 0 || peer.is_lost) continue;
       read(peer);
       std::size_t at = 0;
-      for (std::uint64_t length = 0; peer.came.size() - at >= sizeof length; any = true) {
-        std::memcpy(&length, peer.came.data() + at, sizeof length);
-        if (peer.came.size() - at - sizeof length < length) break;
-        received(static_cast<Rank>(i), std::span(peer.came).subspan(at + sizeof length, length));
-        at += sizeof length + length;
+      for (Lengths lengths; peer.came.size() - at >= sizeof lengths; any = true) {
+        std::memcpy(&lengths, peer.came.data() + at, sizeof lengths);
+        const std::size_t all = sizeof lengths + lengths.head + lengths.body;
+        if (peer.came.size() - at < all) break;
+        const std::span message = std::span(peer.came).subspan(at + sizeof lengths, lengths.head + lengths.body);
+        receiver.received(static_cast<Rank>(i), message.first(lengths.head), message.subspan(lengths.head));
+        at += all;
       }
       peer.came.erase(peer.came.begin(), peer.came.begin() + std::ptrdiff_t(at));
       write(peer);
-      if (peer.is_lost) lost(static_cast<Rank>(i));
+      if (peer.is_lost) receiver.lost(static_cast<Rank>(i));
     }
     return any;
   }
@@ -100,6 +104,9 @@ class SocketWire final : public Wire {
   }
 
  private:
+  struct Lengths {
+    std::uint64_t head = 0, body = 0;
+  };
   struct Peer {
     int socket = -1;
     std::atomic<bool> is_lost = false;
@@ -299,6 +306,7 @@ std::vector<int> hosts_in_turn(int ranks, int hosts) {
 }
 
 void launch_hosts(const HostsOptions& options, FunctionRef<void(World&)> body) {
+  if (is_in_job()) return run_in_job(options, body);
   Launch(options, body).run();
 }
 

@@ -566,7 +566,7 @@ TEST(Processes, of_another_build_are_refused_by_both_names) {
   ASSERT_NE(header, MAP_FAILED);
   std::strcpy(header + 8, "tranship 9.9.9 layout 7");
   expect_says(error_of_rank([&] { SharedWorld other(dup(shared.descriptor())); }), ErrorCode::mismatch,
-              {"built with \"tranship 0.1.0 layout 4\"", "started it with \"tranship 9.9.9 layout 7\""});
+              {"built with \"tranship 0.1.0 layout 5\"", "started it with \"tranship 9.9.9 layout 7\""});
   header[0] = 'x';
   expect_says(error_of_rank([&] { SharedWorld other(dup(shared.descriptor())); }), ErrorCode::mismatch,
               {"is not the memory of a world"});

@@ -21,6 +21,7 @@ constexpr std::int64_t ask_ns = 20'000'000;
 constexpr std::int64_t linger_ns = 60'000'000'000;
 constexpr std::int64_t serve_ns = 50'000'000;
 constexpr std::int64_t leave_ns = 1'000'000'000;
+constexpr std::size_t waiting_bytes_max = std::size_t(4) << 20;
 
 bool is_dense(const long long* strides, const CopyBlock& block, int width) {
   long long next = width;
@@ -60,6 +61,7 @@ struct HostsEngine::Head {
   std::uint8_t width = 1;
   bool has_block = false;
   bool has_signal = false;
+  bool is_ordered = false;   ///< a put that comes after those before
   std::int32_t slot = 0;     ///< of a meeting; of a board the rank
   std::uint64_t id = 0;      ///< under which the answer is awaited, 0 for none; number of a meeting
   std::uint64_t offset = 0;  ///< in the heap
@@ -73,9 +75,11 @@ struct HostsEngine::Server {
   std::thread thread;
 };
 
-HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap)
+HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap, Serving serving)
     : wire_(wire), board_(board), rank_(rank), here_(here), heap_(heap) {
+  static_assert(sizeof(Head) <= Wire::head_bytes_max);
   board_.connect(here_, *this);
+  if (serving == Serving::by_caller) return;
   server_ = std::make_unique<Server>();
   server_->thread = std::thread([this] { serve(); });
 }
@@ -88,8 +92,17 @@ HostsEngine::~HostsEngine() {
     progress_locked();
     return wire_.is_idle() && all_have_ended();
   };
-  while (!is_over() && !deadline.passed()) wire_.wait(1'000'000);
+  const auto wait_for = [&](auto&& is_so) {
+    while (!is_so() && !deadline.passed()) wire_.wait(1'000'000);
+  };
+  wait_for(is_over);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!board_.has_failed()) wire_.part();
+  }
+  wait_for(is_over);
   is_ending_.store(true, std::memory_order_release);
+  if (!server_) return;
   wire_.wake();
   server_->thread.join();
 }
@@ -114,13 +127,21 @@ bool HostsEngine::progress() {
 }
 
 bool HostsEngine::progress_locked() {
-  return wire_.progress([this](Rank from, std::span<const std::byte> message) { receive(from, message); },
-                        [this](Rank peer) { lose(peer); });
+  if (is_broken_) return false;
+  try {
+    return wire_.progress(*this);
+  } catch (const Error& error) {
+    // A thread may have noticed that serves this rank: the rank itself cannot go on.
+    is_broken_ = true;
+    board_.post_failed(rank_, error.code(), error.message());
+    return false;
+  }
 }
 
-void HostsEngine::send(Rank peer, const Head& head, std::span<const std::byte> body) {
+void HostsEngine::send(Rank peer, const Head& head, std::span<const std::byte> body,
+                       const std::shared_ptr<Wire::Lent>& lent) {
   const std::lock_guard lock(mutex_);
-  wire_.send(peer, bytes_of(head), body);
+  wire_.send(peer, bytes_of(head), body, lent);
 }
 
 std::shared_ptr<Awaited> HostsEngine::request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
@@ -132,12 +153,13 @@ std::shared_ptr<Awaited> HostsEngine::request(Rank peer, Head& head, std::shared
   return awaited;
 }
 
-void HostsEngine::put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
-                      const Transport::Signal* signal) {
+std::shared_ptr<Wire::Lent> HostsEngine::put(Transport::Remote target, const CopyBlock& block, int width,
+                                             const void* source, const Transport::Signal* signal) {
   Head head{.op = Op::put,
             .width = std::uint8_t(width),
             .has_block = !is_dense(block.target_strides, block, width),
             .has_signal = signal != nullptr,
+            .is_ordered = ordered_.erase(target.peer) > 0,
             .offset = target.offset_bytes,
             .count = std::uint64_t(element_count(block))};
   if (signal) {
@@ -145,12 +167,23 @@ void HostsEngine::put(Transport::Remote target, const CopyBlock& block, int widt
     head.signal_offset = signal->offset_bytes;
     head.value = signal->value;
   }
-  const std::vector<std::byte> elements = packed_on_host(block, width, source);
-  if (!head.has_block) return send(target.peer, head, elements);
-  std::vector<std::byte> body(sizeof block + elements.size());
-  std::memcpy(body.data(), &block, sizeof block);
-  if (!elements.empty()) std::memcpy(body.data() + sizeof block, elements.data(), elements.size());
-  send(target.peer, head, body);
+  const std::size_t bytes = std::size_t(head.count) * std::size_t(width);
+  const bool is_long = bytes >= wire_.lent_bytes_min();
+  const std::span in_place(static_cast<const std::byte*>(source), bytes);
+  if (!head.has_block && is_dense(block.source_strides, block, width)) {
+    auto lent = is_long ? std::make_shared<Wire::Lent>() : nullptr;
+    send(target.peer, head, in_place, lent);
+    return lent;
+  }
+  // The elements one after the other, and what places them before these.
+  auto packed = std::make_shared<Wire::Lent>();
+  packed->own = packed_on_host(block, width, source);
+  if (head.has_block) {
+    const auto first = bytes_of(block);
+    packed->own.insert(packed->own.begin(), first.begin(), first.end());
+  }
+  send(target.peer, head, packed->own, is_long ? packed : nullptr);
+  return nullptr;
 }
 
 std::shared_ptr<Awaited> HostsEngine::get(void* target, const CopyBlock& block, int width, Transport::Remote source) {
@@ -186,6 +219,15 @@ std::shared_ptr<Awaited> HostsEngine::atomic(Transport::Remote at, int width, At
   return request(at.peer, head, std::move(awaited));
 }
 
+void HostsEngine::order(Rank peer) {
+  ordered_.insert(peer);
+}
+
+bool HostsEngine::is_congested(Rank peer) {
+  const std::lock_guard lock(mutex_);
+  return wire_.waiting_bytes(peer) > waiting_bytes_max;
+}
+
 std::shared_ptr<Awaited> HostsEngine::flush(Rank peer) {
   Head head{.op = Op::flush};
   return request(peer, head, std::make_shared<Awaited>());
@@ -205,11 +247,20 @@ std::optional<std::vector<std::byte>> HostsEngine::take(Rank peer, Key meeting) 
   return out;
 }
 
-void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
+Wire::Receiver::Place HostsEngine::place(Rank, std::span<const std::byte> bytes, std::size_t body_bytes) {
   Head head;
-  TRANSHIP_ASSERT(message.size() >= sizeof head);
-  std::memcpy(&head, message.data(), sizeof head);
-  std::span<const std::byte> body = message.subspan(sizeof head);
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.has_block) return {};
+  // A get may be given up while its answer comes, and its target with it: the wire keeps that until it is here.
+  if (head.op != Op::put) return {};
+  TRANSHIP_ASSERT(body_bytes == head.count * head.width);
+  return {.at = heap_ + head.offset, .in_order = head.is_ordered};
+}
+
+void HostsEngine::received(Rank from, std::span<const std::byte> bytes, std::span<const std::byte> body) {
+  Head head;
+  TRANSHIP_ASSERT(bytes.size() == sizeof head);
+  std::memcpy(&head, bytes.data(), sizeof head);
   CopyBlock block = row_of(static_cast<long long>(head.count), head.width);
   if (head.has_block) {
     std::memcpy(&block, body.data(), sizeof block);
@@ -218,26 +269,13 @@ void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
   std::byte* const at = heap_ + head.offset;
   switch (head.op) {
     case Op::put:
-      store(block, head.width, body, at);
+      if (body.data() != at) store(block, head.width, body, at);
       if (head.has_signal)
         detail::raise_word(reinterpret_cast<std::uint64_t*>(heap_ + head.signal_offset), head.value,
                            static_cast<SignalOp>(head.how));
       return;
-    case Op::get: {
-      // Words that others store are read as such.
-      std::vector<std::byte> elements;
-      const bool is_word =
-          element_count(block) == 1 && head.width <= 8 && reinterpret_cast<std::uintptr_t>(at) % head.width == 0;
-      if (is_word && (head.width == 4 || head.width == 8)) {
-        const std::uint64_t value = head.width == 8 ? detail::load_word(reinterpret_cast<const std::uint64_t*>(at))
-                                                    : detail::load_word(reinterpret_cast<const std::uint32_t*>(at));
-        elements.resize(head.width);
-        std::memcpy(elements.data(), &value, head.width);
-      } else {
-        elements = packed_on_host(block, head.width, at);
-      }
-      return wire_.send(from, bytes_of(Head{.op = Op::answer, .id = head.id}), elements);
-    }
+    case Op::get:
+      return answer_get(from, head, block);
     case Op::atomic: {
       std::uint64_t before = 0;
       apply_atomic(at, head.width, static_cast<AtomicOp>(head.how), &head.value, &head.compare,
@@ -248,7 +286,7 @@ void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
     case Op::flush:
       return wire_.send(from, bytes_of(Head{.op = Op::answer, .id = head.id}), {});
     case Op::answer:
-      return answer(head, body);
+      return answered(head, body);
     case Op::meeting:
       brought_.insert_or_assign({head.slot, head.id, from}, std::vector<std::byte>(body.begin(), body.end()));
       return;
@@ -267,11 +305,32 @@ void HostsEngine::receive(Rank from, std::span<const std::byte> message) {
   }
 }
 
-void HostsEngine::answer(const Head& head, std::span<const std::byte> body) {
+void HostsEngine::answer_get(Rank from, const Head& head, const CopyBlock& block) {
+  const Head answer{.op = Op::answer, .id = head.id};
+  const std::byte* const at = heap_ + head.offset;
+  const std::size_t bytes = std::size_t(element_count(block)) * head.width;
+  if (bytes >= wire_.lent_bytes_min()) {
+    auto lent = std::make_shared<Wire::Lent>();
+    if (is_dense(block.source_strides, block, head.width))
+      return wire_.send(from, bytes_of(answer), std::span(at, bytes), lent);  // the heap outlives the engine
+    lent->own = packed_on_host(block, head.width, at);
+    return wire_.send(from, bytes_of(answer), lent->own, lent);
+  }
+  // Words that others store are read as such.
+  const bool is_word = bytes == head.width && reinterpret_cast<std::uintptr_t>(at) % head.width == 0;
+  if (is_word && (head.width == 4 || head.width == 8)) {
+    const std::uint64_t value = head.width == 8 ? detail::load_word(reinterpret_cast<const std::uint64_t*>(at))
+                                                : detail::load_word(reinterpret_cast<const std::uint32_t*>(at));
+    return wire_.send(from, bytes_of(answer), bytes_of(value).first(head.width));
+  }
+  wire_.send(from, bytes_of(answer), packed_on_host(block, head.width, at));
+}
+
+void HostsEngine::answered(const Head& head, std::span<const std::byte> body) {
   const auto found = awaited_.find(head.id);
   if (found == awaited_.end()) return;
   Awaited& awaited = *found->second;
-  if (awaited.target != nullptr && !body.empty())
+  if (awaited.target != nullptr && !body.empty() && body.data() != awaited.target)
     copy_on_host(awaited.block, awaited.width, body.data(), awaited.target);
   awaited.is_here.store(true, std::memory_order_release);
   awaited_.erase(found);
@@ -282,7 +341,7 @@ void HostsEngine::drop(std::span<const std::shared_ptr<Awaited>> awaited) noexce
   for (const auto& each : awaited) each->target = nullptr;
 }
 
-void HostsEngine::lose(Rank peer) {
+void HostsEngine::lost(Rank peer) {
   if (board_.ended(peer)) return;
   // Each machine notices for itself: of a rank that is not here, the board tells no other one.
   board_.post_failed(peer, ErrorCode::peer_lost,

@@ -17,6 +17,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <tranship/fabric/hosts/mail.hpp>
@@ -35,11 +36,17 @@ struct Awaited {
   int width = 1;
 };
 
-class HostsEngine final : public BoardLink, public Mail {
+class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver {
  public:
+  /// Who serves the other machines while the rank computes.
+  enum class Serving : std::uint8_t {
+    by_thread,  ///< a thread of the engine
+    by_caller   ///< who else calls progress(), and the rank in its waits
+  };
   /// What is outside of this rank's process outlives the engine. The board, of this machine, has a slot for every rank
   /// of the job; `here` are the ranks of this machine. `heap` is this rank's own.
-  HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap);
+  HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap,
+              Serving serving = Serving::by_thread);
   /// Serves the ranks of other machines until all of them have ended, for a minute at most.
   ~HostsEngine() override;
 
@@ -48,14 +55,19 @@ class HostsEngine final : public BoardLink, public Mail {
 
   // Requests, by the thread of the rank.
 
-  void put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
-           const Transport::Signal* signal);
+  /// What is returned still reads `source`, until it has left; nullptr where nothing does.
+  std::shared_ptr<Wire::Lent> put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
+                                  const Transport::Signal* signal);
   std::shared_ptr<Awaited> get(void* target, const CopyBlock& block, int width, Transport::Remote source);
   /// nullptr where nothing is asked for.
   std::shared_ptr<Awaited> atomic(Transport::Remote at, int width, AtomicOp op, std::uint64_t operand,
                                   std::uint64_t compare, void* before);
   /// Their targets are not written any more.
   void drop(std::span<const std::shared_ptr<Awaited>> awaited) noexcept;
+  /// What is put to `peer` from now on comes after what was put before.
+  void order(Rank peer);
+  /// Whether so much waits to leave for `peer` that its sender should, too.
+  bool is_congested(Rank peer);
   /// Answered when all that this rank has sent to `peer` before is done.
   std::shared_ptr<Awaited> flush(Rank peer);
 
@@ -71,14 +83,17 @@ class HostsEngine final : public BoardLink, public Mail {
 
  private:
   struct Head;
-  void send(Rank peer, const Head& head, std::span<const std::byte> body = {});
+  void send(Rank peer, const Head& head, std::span<const std::byte> body = {},
+            const std::shared_ptr<Wire::Lent>& lent = nullptr);
   std::shared_ptr<Awaited> request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
                                    std::span<const std::byte> body = {});
   // The next ones with the lock.
   bool progress_locked();
-  void receive(Rank from, std::span<const std::byte> message);
-  void answer(const Head& head, std::span<const std::byte> body);
-  void lose(Rank peer);
+  Place place(Rank from, std::span<const std::byte> head, std::size_t body_bytes) override;
+  void received(Rank from, std::span<const std::byte> head, std::span<const std::byte> body) override;
+  void lost(Rank peer) override;
+  void answer_get(Rank from, const Head& head, const CopyBlock& block);
+  void answered(const Head& head, std::span<const std::byte> body);
   void serve();
   void send_end(Rank rank);
   bool all_have_ended() const noexcept;
@@ -90,6 +105,8 @@ class HostsEngine final : public BoardLink, public Mail {
   std::byte* heap_;
   std::mutex mutex_;  // guards the wire and what follows
   std::uint64_t next_id_ = 1;
+  bool is_broken_ = false;            // the wire has failed
+  std::unordered_set<Rank> ordered_;  // peers, for the next put
   std::unordered_map<std::uint64_t, std::shared_ptr<Awaited>> awaited_;
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
   std::atomic<std::uint64_t> shown_ = 0;  // entries that were asked for and have come

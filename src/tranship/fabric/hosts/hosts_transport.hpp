@@ -24,8 +24,11 @@ class HostsTransport final : public Transport {
            CallSite where) override;
   void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
               void* before, Completion completion, CallSite where) override;
-  /// Messages to one rank are carried out in their order.
-  void fence(std::optional<Rank>, CallSite) override {}
+  /// Messages to one rank are carried out in their order, but that long ones may come while those before do.
+  void fence(std::optional<Rank> peer, CallSite) override {
+    for (const Rank written : written_)
+      if (!peer || written == *peer) engine_.order(written);
+  }
   void quiet(std::optional<Rank> peer, CallSite where) override;
   void seen(const void*, std::size_t) override {}
   void touches(const void*, std::size_t, Touch, const char*, CallSite) override {}
@@ -35,11 +38,16 @@ class HostsTransport final : public Transport {
  private:
   using Answers = std::vector<std::shared_ptr<Awaited>>;
   void wait_for(const char* label, const Answers& answers, CallSite where);
+  void wait_until_left(const char* label, std::span<const std::shared_ptr<Wire::Lent>> lent, CallSite where);
+  /// Until no more waits for `peer` than should.
+  void wait_for_room(Rank peer, CallSite where);
 
   HostsEngine& engine_;
   World& world_;
   std::set<Rank> written_;           // peers that have been sent something since the last quiet
   std::map<Rank, Answers> answers_;  // of transfers that a quiet completes
+  /// Sources of puts that have not left.
+  std::map<Rank, std::vector<std::shared_ptr<Wire::Lent>>> lent_;
 };
 
 }  // namespace tranship

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -25,6 +24,7 @@
 #include <tranship/fabric/processes/file_limit.hpp>
 #include <tranship/fabric/processes/join_messages.hpp>
 #include <tranship/fabric/processes/local_socket.hpp>
+#include <tranship/fabric/processes/machine_identity.hpp>
 #include <tranship/fabric/processes/peer_watch.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
@@ -56,22 +56,6 @@ struct IdContent {
   }
 };
 static_assert(sizeof(IdContent) == WorldId::size_bytes);
-
-std::array<std::uint8_t, 16> this_start_of_the_machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  file >> text;
-  std::erase(text, '-');
-  std::array<std::uint8_t, 16> out{};
-  for (std::size_t i = 0; i < out.size() && 2 * i + 2 <= text.size(); ++i)
-    out[i] = static_cast<std::uint8_t>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
-  return out;
-}
-
-std::uint64_t this_network() {
-  struct stat status {};
-  return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
-}
 
 std::string short_text(const std::array<std::uint8_t, 16>& bytes) {
   return fmt::format("{:02x}{:02x}{:02x}{:02x}", bytes[0], bytes[1], bytes[2], bytes[3]);

@@ -5,6 +5,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/fabric/mpi/mpi_world.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/processes/rendezvous.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -19,7 +20,9 @@ std::vector<Backend>& table() {
        "ranks are processes of one machine: launch_processes(), tranship launch, RankScope::join(id, ...)",
        &join_program, &make_world_id, &join_world},
       {"sim", Backend::State::present, "ranks are simulated under a seed, to find what is missing: simulate()"},
-      {"mpi", Backend::State::absent, "not in this build"},
+      {"mpi", Backend::State::present,
+       "ranks are the processes that mpirun or srun has started, on several machines: launch(f), RankScope::join()",
+       &join_mpi_job},
       {"cuda", Backend::State::absent, "ranks on cards: not in this build"},
   };
   return backends;

@@ -102,6 +102,12 @@ Error unreadable(const void* memory, std::size_t size_bytes) {
                     amount(size_bytes, "byte"), memory);
 }
 
+/// To a place. By the system itself: UCX, on which MPIs are built, has a mremap of its own that forgets the place.
+void* remap(void* from, std::size_t old_bytes, std::size_t size_bytes, void* to) {
+  const long mapped = syscall(SYS_mremap, from, old_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+  return mapped == reinterpret_cast<std::intptr_t>(to) ? to : nullptr;
+}
+
 constexpr int own_pages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 /// What is joined in this process: no byte twice, for each would take the other's pages away.
@@ -300,8 +306,8 @@ Result<void> SharedMemory::give(std::size_t offset_bytes, std::size_t size_bytes
   for (const MappedPages::Part& one : pages.parts) {
     const std::size_t behind = one.first - reinterpret_cast<std::uintptr_t>(memory);
     std::byte* const from = static_cast<std::byte*>(memory) + behind;
-    // Of a length of 0, mremap makes another mapping of the same pages and leaves the first one.
-    if (mremap(from, 0, one.end - one.first, MREMAP_MAYMOVE | MREMAP_FIXED, part + behind) != MAP_FAILED) continue;
+    // Of a length of 0, it makes another mapping of the same pages and leaves the first one.
+    if (remap(from, 0, one.end - one.first, part + behind) != nullptr) continue;
     const int reason = errno;
     map_over(part, size_bytes, own_pages, -1, 0);
     return make_error(ErrorCode::unsupported, "cannot register {} at {}: {:#x} to {:#x}{} cannot be mapped twice: {}",
@@ -320,7 +326,7 @@ bool SharedMemory::part(std::size_t offset_bytes, std::size_t size_bytes, void* 
         mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED) return false;
     std::memcpy(pages, part, size_bytes);
-    if (mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) != memory) {
+    if (remap(pages, size_bytes, size_bytes, memory) == nullptr) {
       munmap(pages, size_bytes);
       return false;
     }

@@ -20,7 +20,7 @@ namespace tranship {
 /// At the start of the memory. Zeros until the one who made it has filled it in.
 struct SharedWorld::Header {
   static constexpr std::uint64_t magic_here = 0x7472616e73686970;  // "tranship"
-  static constexpr char layout_here[32] = "tranship 0.1.0 layout 4";
+  static constexpr char layout_here[32] = "tranship 0.1.0 layout 5";
 
   std::uint64_t magic;
   char layout[32];
@@ -33,6 +33,7 @@ struct SharedWorld::Header {
   std::uint64_t local_bytes;
   std::uint64_t cores;
   std::uint64_t teams;
+  std::uint64_t board_ranks;
 };
 
 namespace {
@@ -143,6 +144,7 @@ SharedWorld::SharedWorld(const Shape& shape, Kind kind)
   header.local_bytes = shape_.local_bytes;
   header.cores = static_cast<std::uint64_t>(shape_.cores);
   header.teams = static_cast<std::uint64_t>(shape_.teams);
+  header.board_ranks = static_cast<std::uint64_t>(shape_.board_ranks);
   lay_out();
 }
 
@@ -163,15 +165,15 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
             .local_bytes = header.local_bytes,
             .cores = static_cast<int>(header.cores),
             .teams = static_cast<int>(header.teams),
-            .board_ranks = static_cast<int>(header.ranks)};
-  if (shape_.ranks < 1 || shape_.teams < TeamSlots::count_min || shape_.teams > TeamSlots::count_max ||
-      header.board_bytes != Board::size_bytes(shape_.ranks) || header.place_bytes != sizeof(MeetingPlace) ||
-      Offsets(shape_).total != memory_.size_bytes())
+            .board_ranks = static_cast<int>(header.board_ranks)};
+  if (shape_.ranks < 1 || shape_.board_ranks < shape_.ranks || shape_.teams < TeamSlots::count_min ||
+      shape_.teams > TeamSlots::count_max || header.board_bytes != Board::size_bytes(shape_.board_ranks) ||
+      header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
     throw_error(
         ErrorCode::mismatch,
         "this program shares boards of {} and meeting places of {} bytes, the one that has started it {} and {}: "
         "they were built differently",
-        Board::size_bytes(shape_.ranks), sizeof(MeetingPlace), header.board_bytes, header.place_bytes);
+        Board::size_bytes(shape_.board_ranks), sizeof(MeetingPlace), header.board_bytes, header.place_bytes);
   lay_out();
 }
 

@@ -73,7 +73,7 @@ class SharedWorld {
   static std::shared_ptr<SharedWorld> make(const Making& making, Kind kind);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
-  /// What two builds must have in common to share a world: "tranship 0.1.0 layout 3, boards of ...". Less than 128
+  /// What two builds must have in common to share a world: "tranship 0.1.0 layout 5, boards of ...". Less than 128
   /// bytes.
   static std::string build();
 

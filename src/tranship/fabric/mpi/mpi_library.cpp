@@ -1,0 +1,180 @@
+#include "tranship/fabric/mpi/mpi_library.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
+
+namespace tranship {
+namespace {
+
+/// Libraries by what their ABI is called, and the module that serves it.
+struct Abi {
+  const char* module;
+  std::array<std::string_view, 2> libraries;
+};
+constexpr Abi abis[] = {
+    {"tranship_mpi_openmpi.so", {"libmpi.so.40", ""}},
+    {"tranship_mpi_mpich.so", {"libmpich.so.12", "libmpi.so.12"}},
+};
+
+const Abi* abi_of(std::string_view file) {
+  for (const Abi& abi : abis)
+    for (const std::string_view library : abi.libraries)
+      if (!library.empty() && file.starts_with(library)) return &abi;
+  return nullptr;
+}
+
+std::string file_of(const std::string& path) {
+  return std::filesystem::path(path).filename();
+}
+
+std::string text_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text ? text : "";
+}
+
+/// The path of an MPI that this process has loaded, or "".
+std::string loaded_library() {
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        if (!info->dlpi_name || !abi_of(file_of(info->dlpi_name))) return 0;
+        *static_cast<std::string*>(out) = info->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+struct Candidate {
+  std::string path;
+  std::string chosen;
+};
+
+/// Of the launcher that has started this process: beside its executable, and then wherever the loader looks.
+std::vector<Candidate> of_launcher() {
+  const bool is_openmpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  const bool is_hydra = std::getenv("PMI_SIZE") != nullptr || std::getenv("PMI_RANK") != nullptr;
+  if (!is_openmpi && !is_hydra) return {};
+  const Abi& abi = abis[is_openmpi ? 0 : 1];
+  const std::string chosen =
+      is_openmpi ? "mpirun (Open MPI) has started this process" : "mpiexec (PMI) has started this process";
+  std::vector<Candidate> out;
+  std::error_code ignored;
+  const std::filesystem::path launcher =
+      std::filesystem::read_symlink("/proc/" + std::to_string(getppid()) + "/exe", ignored);
+  for (const std::string_view library : abi.libraries) {
+    if (library.empty()) continue;
+    const std::filesystem::path beside = launcher.parent_path().parent_path() / "lib" / library;
+    if (!launcher.empty() && std::filesystem::exists(beside, ignored)) out.push_back({beside, chosen});
+  }
+  for (const std::string_view library : abi.libraries)
+    if (!library.empty()) out.push_back({std::string(library), chosen});
+  return out;
+}
+
+Error unsupported(std::string message) {
+  return {ErrorCode::unsupported, std::move(message)};
+}
+
+/// The folders where modules may lie.
+std::vector<std::filesystem::path> module_folders() {
+  std::vector<std::filesystem::path> out;
+  if (const std::string folder = text_of(mpi_modules_variable); !folder.empty()) out.emplace_back(folder);
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&mpi_library), &info) != 0 && info.dli_fname != nullptr) {
+    std::error_code ignored;
+    const std::filesystem::path self = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
+    for (const std::filesystem::path& folder : {self, self.parent_path(), self.parent_path() / "lib"})
+      out.push_back(folder / "tranship");
+    out.push_back(self);
+  }
+  out.emplace_back(TRANSHIP_MPI_MODULE_FOLDER);
+  return out;
+}
+
+Result<const MpiModule*> load_module(const Abi& abi, const std::string& library) {
+  std::string said;
+  for (const std::filesystem::path& folder : module_folders()) {
+    std::error_code ignored;
+    const std::filesystem::path path = folder / abi.module;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!loaded) {
+      said = dlerror();
+      continue;
+    }
+    const auto entry = reinterpret_cast<const MpiModule* (*)()>(dlsym(loaded, "tranship_mpi_module"));
+    const MpiModule* const mpi = entry ? entry() : nullptr;
+    if (mpi && mpi->version == MpiModule::version_here) return mpi;
+    said = fmt::format("{} has version {} of the table of calls, this library {}", path.c_str(), mpi ? mpi->version : 0,
+                       MpiModule::version_here);
+  }
+  return unsupported(
+      fmt::format("{} needs {}, {}", library, abi.module,
+                  said.empty() ? "which this build has not: it was made without the header of that MPI" : said));
+}
+
+Result<MpiLibrary> with_module(const std::string& path, std::string chosen, void* loaded) {
+  const Abi* abi = abi_of(file_of(path));
+  if (!abi) {
+    // A link, or a name without a number: what it is linked to says which it is.
+    link_map* map = nullptr;
+    if (dlinfo(loaded, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map) {
+      std::error_code ignored;
+      abi = abi_of(std::filesystem::canonical(map->l_name, ignored).filename().string());
+    }
+  }
+  if (!abi)
+    return unsupported(
+        fmt::format("'{}' is none of the MPI libraries that are known: libmpi.so.40 (Open MPI), "
+                    "libmpich.so.12 and libmpi.so.12 (MPICH, Intel MPI)",
+                    printable(path)));
+  Result<const MpiModule*> module = load_module(*abi, path);
+  if (!module) return module.error();
+  char version[256];
+  module.value()->library_version(version, sizeof version);
+  return MpiLibrary{.mpi = module.value(), .path = path, .chosen = std::move(chosen), .version = version};
+}
+
+Result<MpiLibrary> find() {
+  if (const std::string path = loaded_library(); !path.empty()) {
+    // Its names must be seen by the module.
+    void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+    if (loaded) return with_module(path, "this process has it already", loaded);
+  }
+  std::vector<Candidate> candidates;
+  if (const std::string path = text_of(mpi_library_variable); !path.empty())
+    candidates.push_back({path, std::string(mpi_library_variable) + " names it"});
+  else
+    candidates = of_launcher();
+  if (candidates.empty())
+    return unsupported(fmt::format("this process has no MPI, no launcher of MPI has started it, and {} names none",
+                                   mpi_library_variable));
+  std::string said;
+  for (const Candidate& candidate : candidates) {
+    if (void* const loaded = dlopen(candidate.path.c_str(), RTLD_NOW | RTLD_GLOBAL))
+      return with_module(candidate.path, candidate.chosen, loaded);
+    said += fmt::format("{}{}", said.empty() ? "" : "; ", dlerror());
+  }
+  return unsupported(fmt::format("no MPI can be loaded ({}): {}", candidates.front().chosen, said));
+}
+
+}  // namespace
+
+const Result<MpiLibrary>& mpi_library() {
+  static const auto& found = *new Result<MpiLibrary>(find());
+  return found;
+}
+
+}  // namespace tranship

@@ -1,0 +1,316 @@
+#include "tranship/fabric/mpi/mpi_wire.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+
+namespace tranship {
+
+namespace {
+
+constexpr int short_tag = 1, first_body_tag = 2;
+
+}  // namespace
+
+/// What every short message begins with. Behind it come the head, and the body, if it comes at once.
+struct MpiWire::Frame {
+  enum class Kind : std::uint16_t { whole, head, credit, parting } kind = Kind::whole;
+  std::uint16_t head_bytes = 0;
+  std::int32_t tag = 0;          ///< of the body
+  std::uint64_t body_bytes = 0;  ///< of a credit: bytes that have been received
+};
+
+struct MpiWire::Outgoing {
+  std::shared_ptr<std::vector<std::byte>> bytes;  ///< the short message
+  int tag = 0;
+  std::span<const std::byte> body = {};  ///< where it comes apart
+  std::shared_ptr<Lent> lent = {};
+};
+
+struct MpiWire::Incoming {
+  std::vector<std::byte> bytes;  ///< the short message
+  std::size_t head_bytes = 0;
+  int tag = 0;
+  std::uint64_t body_bytes = 0;
+  bool comes_apart = false;
+  bool in_order = true;
+  bool is_asked = false;  ///< where it goes
+  std::byte* at = nullptr;
+  std::vector<std::byte> own = {};
+  std::vector<MpiHandle> pieces = {};  ///< that have not come
+
+  std::span<const std::byte> head() const { return std::span(bytes).subspan(sizeof(Frame), head_bytes); }
+  std::span<const std::byte> body() const {
+    if (comes_apart) return {at, static_cast<std::size_t>(body_bytes)};
+    return std::span(bytes).subspan(sizeof(Frame) + head_bytes);
+  }
+};
+
+struct MpiWire::Peer {
+  // To it.
+  std::uint64_t sent_bytes = 0;      ///< of short messages
+  std::uint64_t received_bytes = 0;  ///< of these, as it has said
+  std::deque<Outgoing> waiting;
+  std::size_t waiting_bytes = 0;
+  int next_tag = first_body_tag;
+  // From it.
+  std::deque<Incoming> held;
+  std::uint64_t taken_bytes = 0;
+  std::uint64_t told_bytes = 0;
+  bool has_parted = false;
+};
+
+MpiWire::MpiWire(const MpiModule& mpi, MpiHandle comm, const Sizes& sizes) : mpi_(mpi), comm_(comm), sizes_(sizes) {
+  check(mpi_.highest_tag(comm_, &highest_tag_), "ask for the highest tag");
+  receives_.resize(static_cast<std::size_t>(sizes_.receives));
+  for (std::size_t at = 0; at < receives_.size(); ++at) {
+    receives_[at].bytes.resize(sizes_.short_bytes);
+    post_receive(at);
+  }
+}
+
+MpiWire::~MpiWire() {
+  if (mpi_.state() != MpiModule::State::running) return;
+  for (Receive& receive : receives_) mpi_.withdraw(&receive.request);
+  for (auto& [rank, peer] : peers_)
+    for (Incoming& message : peer->held)
+      for (MpiHandle& piece : message.pieces) mpi_.withdraw(&piece);
+  // MPI may still read what it sends: that stays.
+  for (Leaving& one : leaving_) new std::shared_ptr<const void>(std::move(one.kept));
+}
+
+void MpiWire::check(int code, const char* what) const {
+  if (code == 0) return;
+  char text[256];
+  mpi_.error_text(code, text, sizeof text);
+  throw_error(ErrorCode::io, "MPI cannot {}: {}", what, text);
+}
+
+MpiWire::Peer& MpiWire::peer(Rank rank) {
+  std::unique_ptr<Peer>& at = peers_[rank];
+  if (at) return *at;
+  at = std::make_unique<Peer>();
+  if (has_parted_) tell(rank, {.kind = Frame::Kind::parting});
+  return *at;
+}
+
+void MpiWire::post_receive(std::size_t at) {
+  Receive& receive = receives_[at];
+  check(mpi_.receive(receive.bytes.data(), int(receive.bytes.size()), MpiModule::any_source, short_tag, comm_,
+                     &receive.request),
+        "receive");
+}
+
+void MpiWire::post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept,
+                   std::shared_ptr<Lent> lent) {
+  Leaving leaving{.kept = std::move(kept), .lent = std::move(lent)};
+  check(mpi_.send(data, int(size_bytes), to, tag, comm_, &leaving.request), "send");
+  leaving_.push_back(std::move(leaving));
+}
+
+void MpiWire::start(Rank to, Peer& peer, Outgoing& message) {
+  peer.sent_bytes += message.bytes->size();
+  post(to, short_tag, message.bytes->data(), message.bytes->size(), message.bytes, nullptr);
+  for (std::size_t at = 0; at < message.body.size(); at += sizes_.piece_bytes) {
+    const std::size_t bytes = std::min(sizes_.piece_bytes, message.body.size() - at);
+    const bool is_last = at + bytes == message.body.size();
+    post(to, message.tag, message.body.data() + at, bytes, message.lent, is_last ? message.lent : nullptr);
+  }
+}
+
+void MpiWire::send(Rank to, std::span<const std::byte> head, std::span<const std::byte> body,
+                   const std::shared_ptr<Lent>& lent) {
+  if (has_parted_) {
+    if (lent) lent->has_left.store(true, std::memory_order_release);
+    return;
+  }
+  Peer& peer = this->peer(to);
+  const bool comes_apart = sizeof(Frame) + head.size() + body.size() > sizes_.short_bytes;
+  Frame frame{.kind = comes_apart ? Frame::Kind::head : Frame::Kind::whole,
+              .head_bytes = std::uint16_t(head.size()),
+              .body_bytes = body.size()};
+  Outgoing message;
+  if (comes_apart) {
+    frame.tag = message.tag = peer.next_tag;
+    peer.next_tag = peer.next_tag == highest_tag_ ? first_body_tag : peer.next_tag + 1;
+    message.lent = lent;
+    if (!lent) {
+      message.lent = std::make_shared<Lent>();
+      message.lent->own.assign(body.begin(), body.end());
+      body = message.lent->own;
+    }
+    message.body = body;
+  }
+  const auto frame_bytes = std::as_bytes(std::span(&frame, 1));
+  message.bytes = std::make_shared<std::vector<std::byte>>();
+  message.bytes->reserve(sizeof frame + head.size() + (comes_apart ? 0 : body.size()));
+  message.bytes->insert(message.bytes->end(), frame_bytes.begin(), frame_bytes.end());
+  message.bytes->insert(message.bytes->end(), head.begin(), head.end());
+  if (!comes_apart) {
+    message.bytes->insert(message.bytes->end(), body.begin(), body.end());
+    if (lent) lent->has_left.store(true, std::memory_order_release);
+  }
+  peer.waiting_bytes += message.bytes->size() + message.body.size();
+  peer.waiting.push_back(std::move(message));
+  ++waiting_messages_;
+  start_waiting(to, peer);
+}
+
+void MpiWire::start_waiting(Rank to, Peer& peer) {
+  while (!peer.waiting.empty()) {
+    Outgoing& next = peer.waiting.front();
+    if (peer.sent_bytes + next.bytes->size() > peer.received_bytes + sizes_.window_bytes) return;
+    start(to, peer, next);
+    peer.waiting_bytes -= next.bytes->size() + next.body.size();
+    peer.waiting.pop_front();
+    --waiting_messages_;
+  }
+}
+
+std::size_t MpiWire::waiting_bytes(Rank rank) const {
+  const auto found = peers_.find(rank);
+  return found == peers_.end() ? 0 : found->second->waiting_bytes;
+}
+
+void MpiWire::consumed(Rank from, Peer& peer, std::size_t size_bytes) {
+  peer.taken_bytes += size_bytes;
+  if (has_parted_ || peer.taken_bytes - peer.told_bytes < sizes_.window_bytes / 2) return;
+  peer.told_bytes = peer.taken_bytes;
+  tell(from, {.kind = Frame::Kind::credit, .body_bytes = peer.taken_bytes});
+}
+
+void MpiWire::tell(Rank to, const Frame& frame) {
+  const auto bytes = std::as_bytes(std::span(&frame, 1));
+  const auto kept = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+  post(to, short_tag, kept->data(), kept->size(), kept, nullptr);
+}
+
+void MpiWire::part() {
+  // MPI gives the number of a communicator that was freed to the next one: nothing of this one may be on its way then.
+  has_parted_ = true;
+  for (const auto& [rank, peer] : peers_) tell(rank, {.kind = Frame::Kind::parting});
+}
+
+bool MpiWire::is_idle() const {
+  const auto has_all = [](const auto& peer) { return peer.second->has_parted && peer.second->held.empty(); };
+  return leaving_.empty() && waiting_messages_ == 0 &&
+         (!has_parted_ || std::all_of(peers_.begin(), peers_.end(), has_all));
+}
+
+void MpiWire::begin_body(Rank from, Incoming& message, Receiver& receiver) {
+  if (!message.is_asked) {
+    const Receiver::Place place = receiver.place(from, message.head(), message.body_bytes);
+    message.is_asked = true;
+    message.at = place.at;
+    message.in_order = place.in_order && place.at != nullptr;
+  }
+  if (message.in_order && &peer(from).held.front() != &message) return;
+  message.in_order = false;
+  if (!message.at) {
+    message.own.resize(message.body_bytes);
+    message.at = message.own.data();
+  }
+  for (std::size_t at = 0; at < message.body_bytes; at += sizes_.piece_bytes) {
+    MpiHandle& request = message.pieces.emplace_back();
+    check(mpi_.receive(message.at + at, int(std::min<std::size_t>(sizes_.piece_bytes, message.body_bytes - at)), from,
+                       message.tag, comm_, &request),
+          "receive");
+  }
+}
+
+bool MpiWire::has_body(Incoming& message) {
+  while (!message.pieces.empty()) {
+    bool is_complete = false;
+    check(mpi_.test(&message.pieces.front(), &is_complete, nullptr), "receive");
+    if (!is_complete) return false;
+    message.pieces.erase(message.pieces.begin());
+  }
+  return true;
+}
+
+bool MpiWire::deliver(Rank from, Peer& peer, Receiver& receiver) {
+  bool any = false;
+  while (!peer.held.empty()) {
+    Incoming& first = peer.held.front();
+    if (first.comes_apart && first.in_order) begin_body(from, first, receiver);
+    if (!has_body(first)) break;
+    const Incoming message = std::move(first);
+    receiver.received(from, message.head(), message.body());
+    peer.held.pop_front();
+    consumed(from, peer, message.bytes.size());
+    any = true;
+  }
+  return any;
+}
+
+void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiver) {
+  Frame frame;
+  TRANSHIP_ASSERT(bytes.size() >= sizeof frame);
+  std::memcpy(&frame, bytes.data(), sizeof frame);
+  Peer& peer = this->peer(from);
+  if (frame.kind == Frame::Kind::credit) {
+    peer.received_bytes = frame.body_bytes;
+    return start_waiting(from, peer);
+  }
+  if (frame.kind == Frame::Kind::parting) {
+    peer.has_parted = true;
+    return;
+  }
+  const bool comes_apart = frame.kind == Frame::Kind::head;
+  if (!comes_apart && peer.held.empty()) {
+    receiver.received(from, bytes.subspan(sizeof frame, frame.head_bytes),
+                      bytes.subspan(sizeof frame + frame.head_bytes));
+    return consumed(from, peer, bytes.size());
+  }
+  Incoming& message = peer.held.emplace_back(Incoming{.bytes = {bytes.begin(), bytes.end()},
+                                                      .head_bytes = frame.head_bytes,
+                                                      .tag = frame.tag,
+                                                      .body_bytes = frame.body_bytes,
+                                                      .comes_apart = comes_apart});
+  if (comes_apart) begin_body(from, message, receiver);
+}
+
+bool MpiWire::progress(Receiver& receiver) {
+  bool any = false;
+  // Each receive once at most, so that a flood leaves time for what else is to be done.
+  for (std::size_t i = 0; i < receives_.size(); ++i) {
+    Receive& receive = receives_[next_];
+    bool is_complete = false;
+    MpiModule::Arrival arrival;
+    check(mpi_.test(&receive.request, &is_complete, &arrival), "receive");
+    if (!is_complete) break;
+    any = true;
+    take(arrival.source, std::span(receive.bytes).first(static_cast<std::size_t>(arrival.size_bytes)), receiver);
+    post_receive(next_);
+    next_ = (next_ + 1) % receives_.size();
+  }
+  for (auto& [rank, peer] : peers_) any |= deliver(rank, *peer, receiver);
+  for (auto one = leaving_.begin(); one != leaving_.end();) {
+    bool is_complete = false;
+    check(mpi_.test(&one->request, &is_complete, nullptr), "send");
+    if (is_complete && one->lent) one->lent->has_left.store(true, std::memory_order_release);
+    one = is_complete ? leaving_.erase(one) : std::next(one);
+  }
+  return any;
+}
+
+void MpiWire::wait(std::int64_t at_most_ns) {
+  // MPI has no wait that another thread could end. A rank that computes answers within this time.
+  constexpr std::int64_t nap_ns = 200'000;
+  std::unique_lock lock(nap_mutex_);
+  const std::uint64_t before = wakes_;
+  woken_.wait_for(lock, std::chrono::nanoseconds(std::min(at_most_ns, nap_ns)), [&] { return wakes_ != before; });
+}
+
+void MpiWire::wake() noexcept {
+  {
+    const std::lock_guard lock(nap_mutex_);
+    ++wakes_;
+  }
+  woken_.notify_all();
+}
+
+}  // namespace tranship

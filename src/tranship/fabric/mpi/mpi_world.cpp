@@ -1,0 +1,387 @@
+#include "tranship/fabric/mpi/mpi_world.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tranship/base/amounts.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
+#include <tranship/fabric/hosts/hosts_fabric.hpp>
+#include <tranship/fabric/mpi/mpi_library.hpp>
+#include <tranship/fabric/mpi/mpi_wire.hpp>
+#include <tranship/fabric/processes/local_socket.hpp>
+#include <tranship/fabric/processes/machine_identity.hpp>
+#include <tranship/fabric/processes/other_launcher.hpp>
+#include <tranship/fabric/processes/processes_fabric.hpp>
+
+namespace tranship {
+namespace {
+
+void check_mpi(const MpiModule& mpi, int code, const char* what) {
+  if (code == 0) return;
+  char text[256];
+  mpi.error_text(code, text, sizeof text);
+  throw_error(ErrorCode::io, "MPI cannot {}: {}", what, text);
+}
+
+/// What each process tells all others.
+struct Hello {
+  char build[192] = {};
+  char host[64] = {};  ///< that it says it is on
+  std::array<std::uint8_t, 16> machine{};
+  std::uint64_t network = 0;
+  std::uint64_t user = 0;
+  SocketName door{};
+  std::int64_t timeout_ns = 0;
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t says_heap_bytes = 0;
+  std::int64_t process = 0;
+
+  bool may_share_memory_with(const Hello& other) const {
+    return machine == other.machine && network == other.network && user == other.user &&
+           std::memcmp(host, other.host, sizeof host) == 0;
+  }
+};
+
+/// Four numbers, for what is not measured yet, and for tests, which want messages cut small.
+MpiWire::Sizes sizes_of_environment() {
+  MpiWire::Sizes sizes;
+  const char* const text = std::getenv(mpi_sizes_variable);
+  if (text == nullptr || *text == '\0') return sizes;
+  constexpr std::size_t short_bytes_min = sizeof(std::uint64_t) * 2 + Wire::head_bytes_max;
+  char behind = 0;
+  if (std::sscanf(text, "%zu,%zu,%zu,%d%c", &sizes.short_bytes, &sizes.window_bytes, &sizes.piece_bytes,
+                  &sizes.receives, &behind) != 4 ||
+      sizes.short_bytes < short_bytes_min || sizes.short_bytes > std::size_t(INT_MAX) ||
+      sizes.window_bytes / 2 < sizes.short_bytes || sizes.piece_bytes < 1 || sizes.piece_bytes > std::size_t(INT_MAX) ||
+      sizes.receives < 1)
+    throw_error(
+        ErrorCode::bad_text,
+        "{} is '{}': needs the bytes of a short message, at least {}, of all of them on their way to a peer, at "
+        "least twice as many, of a piece of a long one, and how many receives are posted: "
+        "\"16384,131072,1073741824,16\"",
+        mpi_sizes_variable, printable(text), short_bytes_min);
+  return sizes;
+}
+
+/// How far a process has come, so that all fail where one does.
+struct Step {
+  std::int32_t code = 0;  ///< an ErrorCode, 0 where all is well
+  char text[252] = {};
+};
+
+/// All that a rank of such a world has besides its world.
+struct MpiPart {
+  const MpiModule& mpi;
+  MpiHandle comm = 0;
+  std::shared_ptr<SharedWorld> shared = {};
+  std::vector<int> host_of = {};
+  std::unique_ptr<MpiWire> wire = {};
+  std::unique_ptr<HostsEngine> engine = {};
+
+  explicit MpiPart(const MpiModule& m) : mpi(m) {}
+  MpiPart(const MpiPart&) = delete;
+  MpiPart& operator=(const MpiPart&) = delete;
+  ~MpiPart() {
+    engine.reset();
+    wire.reset();
+    // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
+    const bool is_well = shared && !shared->board().has_failed();
+    if (is_well && comm != 0 && mpi.state() == MpiModule::State::running) mpi.free(comm);
+    if (!is_well) has_failed() = true;
+  }
+  /// Whether some world of this process has: then MPI is not finalised, which would wait for processes that are gone.
+  static std::atomic<bool>& has_failed() {
+    static std::atomic<bool> failed = false;
+    return failed;
+  }
+};
+
+class SetUp {
+ public:
+  SetUp(const MpiModule& mpi, const JoinOptions& options)
+      : mpi_(mpi),
+        check_(options.interrupt_check),
+        timeout_ns_(options.timeout_ns ? *options.timeout_ns : default_timeout_ns()),
+        deadline_(Deadline::after_ns(timeout_ns_)),
+        part_(std::make_shared<MpiPart>(mpi)) {}
+
+  RankScope join(MpiHandle user_comm, const JoinOptions& options, bool is_own_mpi) {
+    duplicate(user_comm);
+    check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
+    check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
+    LocalSocket door = greet(options);
+    compare();
+    find_hosts(door);
+    const Members here = share_memory(door);
+    part_->host_of = hosts_;
+    const int hosts = *std::max_element(hosts_.begin(), hosts_.end()) + 1;
+    SharedWorld& shared = *part_->shared;
+    if (hosts == 1)
+      return RankScope(part_, shared.board(), rank_, timeout_ns_,
+                       [&] { return std::make_unique<ProcessesFabric>(part_->shared, rank_); });
+    part_->wire = std::make_unique<MpiWire>(mpi_, part_->comm, sizes_);
+    const bool may_serve = mpi_.threads() >= (is_own_mpi ? MpiThreads::serialized : MpiThreads::multiple);
+    part_->engine =
+        std::make_unique<HostsEngine>(*part_->wire, shared.board(), rank_, here, shared.heap_of(here.member_of(rank_)),
+                                      may_serve ? HostsEngine::Serving::by_thread : HostsEngine::Serving::by_caller);
+    return RankScope(part_, shared.board(), rank_, timeout_ns_,
+                     [&] { return std::make_unique<HostsFabric>(part_->shared, *part_->engine, part_->host_of); });
+  }
+
+ private:
+  void wait_for(MpiHandle* request, const char* what) {
+    for (int round = 0;; ++round) {
+      bool is_complete = false;
+      check_mpi(mpi_, mpi_.test(request, &is_complete, nullptr), what);
+      if (is_complete) return;
+      idle(round, what);
+    }
+  }
+  void idle(int round, const char* what) {
+    if (check_ != nullptr) check_();
+    if (deadline_.passed())
+      throw_error(ErrorCode::timeout,
+                  "rank {} of {} has waited {} s for the other processes of its communicator to {}: some have not come",
+                  rank_, size_, double(timeout_ns_) * 1e-9, what);
+    if (round < 100) return void(sched_yield());
+    const timespec nap{0, 50'000};
+    nanosleep(&nap, nullptr);
+  }
+
+  void duplicate(MpiHandle user_comm) {
+    if (mpi_.is_null(user_comm))
+      throw_error(ErrorCode::invalid_use, "a world joins by MPI_COMM_NULL: it needs a communicator of its ranks");
+    bool is_inter = false;
+    check_mpi(mpi_, mpi_.is_inter(user_comm, &is_inter), "tell whether this is an intercommunicator");
+    if (is_inter)
+      throw_error(
+          ErrorCode::invalid_use,
+          "a world joins by an intercommunicator: it needs an intracommunicator (MPI_Intercomm_merge makes one)");
+    MpiHandle request = 0;
+    check_mpi(mpi_, mpi_.duplicate(user_comm, &part_->comm, &request), "duplicate a communicator");
+    wait_for(&request, "duplicate it");
+    check_mpi(mpi_, mpi_.return_errors(part_->comm), "return errors");
+  }
+
+  template <class T>
+  std::vector<T> gather(const T& mine, const char* what) {
+    std::vector<T> all(static_cast<std::size_t>(size_));
+    MpiHandle request = 0;
+    check_mpi(mpi_, mpi_.all_gather(&mine, int(sizeof mine), all.data(), part_->comm, &request), what);
+    wait_for(&request, what);
+    return all;
+  }
+
+  /// Runs `f` on each process, and throws on all what it has thrown on the first one where it has.
+  template <class F>
+  void together(const char* what, F&& f) {
+    Step mine;
+    if (const Result<void> done = attempt([&] { f(); }); !done) {
+      mine.code = std::int32_t(done.error().code()) + 1;
+      done.error().message().copy(mine.text, sizeof mine.text - 1);
+    }
+    const std::vector<Step> all = gather(mine, what);
+    for (Rank rank = 0; rank < size_; ++rank)
+      if (const Step& step = all[std::size_t(rank)]; step.code != 0)
+        throw Error(static_cast<ErrorCode>(step.code - 1), fmt::format("rank {} of {}: {}", rank, size_, step.text));
+  }
+
+  LocalSocket greet(const JoinOptions& options) {
+    Hello mine{.machine = this_start_of_the_machine(), .network = this_network(), .user = getuid()};
+    sizes_ = sizes_of_environment();
+    fmt::format("{}; messages {} {} {}", SharedWorld::build(), sizes_.short_bytes, sizes_.window_bytes,
+                sizes_.piece_bytes)
+        .copy(mine.build, sizeof mine.build - 1);
+    if (const char* const host = std::getenv(host_variable))
+      std::string_view(host).copy(mine.host, sizeof mine.host - 1);
+    mine.door = random_socket_name();
+    mine.timeout_ns = timeout_ns_;
+    mine.heap_bytes = options.heap_bytes.value_or(0);
+    mine.says_heap_bytes = options.heap_bytes ? 1 : 0;
+    mine.process = getpid();
+    LocalSocket door = LocalSocket::listening(mine.door);
+    hellos_ = gather(mine, "say who they are");
+    return door;
+  }
+
+  /// All have the same words before them, and so come to the same result.
+  void compare() {
+    const auto text = [](const Hello& hello) {
+      return std::string(hello.build, strnlen(hello.build, sizeof hello.build));
+    };
+    for (Rank rank = 0; rank < size_; ++rank) {
+      const Hello& hello = hellos_[std::size_t(rank)];
+      if (text(hello) != text(hellos_[0]))
+        throw_error(ErrorCode::mismatch, "rank 0 was built with \"{}\", rank {} with \"{}\"",
+                    printable(text(hellos_[0]), name_chars_max), rank, printable(text(hello), name_chars_max));
+      if (hello.says_heap_bytes == 0) continue;
+      if (heap_bytes_ && *heap_bytes_ != hello.heap_bytes)
+        throw_error(ErrorCode::mismatch, "rank {} asks for symmetric heaps of {}, rank {} for {}", heap_rank_,
+                    amount(*heap_bytes_, "byte"), rank, amount(hello.heap_bytes, "byte"));
+      if (!heap_bytes_) heap_rank_ = rank;
+      heap_bytes_ = hello.heap_bytes;
+    }
+  }
+
+  /// The first rank that may share memory with this one keeps open what connects to it.
+  void find_hosts(const LocalSocket& door) {
+    const Hello& mine = hellos_[std::size_t(rank_)];
+    leader_ = 0;
+    while (!mine.may_share_memory_with(hellos_[std::size_t(leader_)])) ++leader_;
+    bool is_connected = true;
+    if (leader_ != rank_) {
+      LocalSocket::Connection connection =
+          LocalSocket::connect(hellos_[std::size_t(leader_)].door, deadline_.remaining_ns());
+      // Where it cannot be reached, this rank is on a host of its own.
+      is_connected = connection.socket && connection.socket->send(std::as_bytes(std::span(&rank_, 1))) == 0;
+      if (is_connected) to_leader_ = std::move(connection.socket);
+    }
+    const std::vector<Rank> leaders = gather(is_connected ? leader_ : rank_, "say which host they are on");
+    leader_ = leaders[std::size_t(rank_)];
+    hosts_.assign(std::size_t(size_), -1);
+    int hosts = 0;
+    for (Rank rank = 0; rank < size_; ++rank) {
+      // A leader comes before those whom it leads.
+      const Rank leader = leaders[std::size_t(rank)];
+      hosts_[std::size_t(rank)] = leader == rank ? hosts++ : hosts_[std::size_t(leader)];
+      if (leader == leader_) here_.push_back(rank);
+    }
+    if (leader_ != rank_) return;
+    while (from_members_.size() + 1 < here_.size()) {
+      std::optional<LocalSocket> member = door.accept();
+      if (!member) {
+        pollfd polled{.fd = door.descriptor(), .events = POLLIN};
+        poll(&polled, 1, 10);
+        idle(0, "connect");
+        continue;
+      }
+      from_members_.push_back(std::move(*member));
+    }
+  }
+
+  /// One rank of each host makes what its ranks share.
+  Members share_memory(const LocalSocket&) {
+    together("share memory", [&] {
+      if (leader_ != rank_) return;
+      part_->shared = SharedWorld::make({.ranks = int(here_.size()), .heap_bytes = heap_bytes_, .board_ranks = size_},
+                                        SharedWorld::Kind::processes);
+      for (const LocalSocket& member : from_members_)
+        if (const int refused = member.send(std::as_bytes(std::span(&rank_, 1)), part_->shared->descriptor()))
+          throw_error(ErrorCode::io, "cannot hand the memory of this host to process {}: {}", member.process(),
+                      std::strerror(refused));
+    });
+    together("map the memory of their host", [&] {
+      if (leader_ == rank_) return;
+      for (int round = 0;; ++round) {
+        LocalSocket::Incoming incoming = to_leader_->receive();
+        if (incoming.state == LocalSocket::Incoming::State::closed)
+          throw_error(ErrorCode::peer_lost, "rank {} (process {}) has ended before it gave memory to rank {}", leader_,
+                      hellos_[std::size_t(leader_)].process, rank_);
+        if (incoming.state == LocalSocket::Incoming::State::nothing) {
+          idle(round, "hand out memory");
+          continue;
+        }
+        part_->shared = std::make_shared<SharedWorld>(incoming.descriptor);
+        return;
+      }
+    });
+    return Members::of(here_);
+  }
+
+  const MpiModule& mpi_;
+  World::InterruptCheck check_;
+  std::int64_t timeout_ns_;
+  Deadline deadline_;
+  std::shared_ptr<MpiPart> part_;
+  Rank rank_ = 0;
+  int size_ = 0;
+  MpiWire::Sizes sizes_;
+  std::vector<Hello> hellos_;
+  std::optional<std::size_t> heap_bytes_;
+  Rank heap_rank_ = 0;
+  Rank leader_ = 0;
+  std::vector<int> hosts_;  // by rank
+  std::vector<Rank> here_;
+  std::optional<LocalSocket> to_leader_;
+  std::vector<LocalSocket> from_members_;
+};
+
+/// Whether the launcher of an MPI waits for this process to initialise it.
+bool has_launcher() {
+  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
+  return is_set("PMIX_NAMESPACE") || is_set("PMI_FD") || is_set("PMI_PORT");
+}
+
+void finalise_at_exit() {
+  const MpiModule& mpi = *mpi_library().value().mpi;
+  if (!MpiPart::has_failed() && mpi.state() == MpiModule::State::running) mpi.finalise();
+}
+
+/// By whom MPI was initialised.
+enum class Initialised { before, here };
+Initialised initialise(const MpiModule& mpi) {
+  static bool is_own = false;
+  if (mpi.state() == MpiModule::State::finalised)
+    throw_error(ErrorCode::invalid_use, "MPI has been finalised in this process: a world must join before");
+  if (mpi.state() == MpiModule::State::before) {
+    check_mpi(mpi, mpi.initialise(MpiThreads::multiple), "be initialised");
+    is_own = true;
+    std::atexit(&finalise_at_exit);
+  }
+  return is_own ? Initialised::here : Initialised::before;
+}
+
+}  // namespace
+
+std::optional<RankScope> join_mpi_job() {
+  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+  const std::optional<OtherLauncher> launcher = other_launcher(variable);
+  if (!launcher || !has_launcher()) return std::nullopt;
+  if (const char* const separate = variable(separate_worlds_variable); separate && std::string_view(separate) == "1")
+    return std::nullopt;
+  const Result<MpiLibrary>& library = mpi_library();
+  if (!library)
+    throw_error(ErrorCode::unsupported,
+                "{} has started this process as one of {} ({}), and its MPI is not to be had: {}", launcher->name,
+                launcher->processes > 0 ? std::to_string(launcher->processes) : "several", launcher->variables,
+                library.error().message());
+  const MpiModule& mpi = *library.value().mpi;
+  const bool is_own = initialise(mpi) == Initialised::here;
+  int size = 0;
+  check_mpi(mpi, mpi.size(mpi.world(), &size), "tell how many processes there are");
+  if (launcher->processes > 0 && size != launcher->processes)
+    throw_error(ErrorCode::mismatch,
+                "{} has started {} ({}), and {} ({}) has a world of {}: launcher and library are of different "
+                "MPIs; {} names a library",
+                launcher->name, amount(launcher->processes, "process", "processes"), launcher->variables,
+                library.value().path, library.value().version, size, mpi_library_variable);
+  return SetUp(mpi, {}).join(mpi.world(), {}, is_own);
+}
+
+RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options) {
+  if (mpi.state() != MpiModule::State::running)
+    throw_error(ErrorCode::invalid_use, "MPI {} in this process: a world of a communicator joins while it runs",
+                mpi.state() == MpiModule::State::before ? "has not been initialised" : "has been finalised");
+  RankScope scope = SetUp(mpi, options).join(comm, options, false);
+  scope.world().set_interrupt_check(options.interrupt_check);
+  return scope;
+}
+
+}  // namespace tranship

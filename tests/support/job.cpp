@@ -1,0 +1,124 @@
+#include "support/job.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/mpi/mpi_library.hpp>
+#include <tranship/fabric/mpi/mpi_world.hpp>
+#include <tranship/fabric/seam/run_rank.hpp>
+
+namespace tranship::test {
+namespace {
+
+/// The job as a whole, for what tests themselves agree on.
+class Job {
+ public:
+  static Job& here() {
+    static auto& job = *new Job;
+    return job;
+  }
+
+  const MpiModule& mpi() const { return mpi_; }
+  Rank rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// Collective.
+  MpiHandle part(int colour) const {
+    MpiHandle comm = 0;
+    check(mpi_.split(mpi_.world(), colour, rank_, &comm));
+    return comm;
+  }
+  template <class T>
+  std::vector<T> gather(const T& mine) const {
+    std::vector<T> all(static_cast<std::size_t>(size_));
+    MpiHandle request = 0;
+    check(mpi_.all_gather(&mine, int(sizeof mine), all.data(), mpi_.world(), &request));
+    for (bool is_complete = false; !is_complete; sched_yield()) check(mpi_.test(&request, &is_complete, nullptr));
+    return all;
+  }
+  void free(MpiHandle comm) const { check(mpi_.free(comm)); }
+
+ private:
+  Job() : mpi_(*mpi_library().value().mpi) {
+    if (mpi_.state() == MpiModule::State::before) check(mpi_.initialise(MpiThreads::multiple));
+    check(mpi_.rank(mpi_.world(), &rank_));
+    check(mpi_.size(mpi_.world(), &size_));
+  }
+  static void check(int code) {
+    if (code != 0) throw_error(ErrorCode::internal, "test: MPI fails with code {}", code);
+  }
+
+  const MpiModule& mpi_;
+  Rank rank_ = 0;
+  int size_ = 0;
+};
+
+struct Outcome {
+  int code = -1;  ///< of the error, or -1
+  Rank rank = -1;
+  char text[1020] = {};
+};
+
+/// Tells its launcher that the tests are over, and ends MPI.
+class JobEnd : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    const Job& job = Job::here();
+    if (const char* const folder = std::getenv("TRANSHIP_TEST_DONE_DIR"))
+      if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(job.rank())).c_str(), "w"))
+        std::fclose(file);
+    job.mpi().finalise();
+  }
+};
+[[maybe_unused]] const auto* const job_end = is_in_job() ? ::testing::AddGlobalTestEnvironment(new JobEnd) : nullptr;
+
+}  // namespace
+
+bool is_in_job() {
+  const char* const text = std::getenv("TRANSHIP_TEST_JOB");
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
+void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body) {
+  const Job& job = Job::here();
+  const int ranks = int(options.host_of.size());
+  if (ranks > job.size())
+    throw_error(ErrorCode::internal, "test: it needs {} ranks, and the job has {} processes", ranks, job.size());
+  const bool takes_part = job.rank() < ranks;
+  const MpiHandle comm = job.part(takes_part ? 0 : 1);
+  Outcome mine;
+  if (takes_part) {
+    setenv(host_variable, ("host " + std::to_string(options.host_of[std::size_t(job.rank())])).c_str(), 1);
+    try {
+      RankScope scope = join_mpi(job.mpi(), comm, {.heap_bytes = options.heap_bytes, .timeout_ns = options.timeout_ns});
+      if (const std::exception_ptr thrown = run_in(scope, body)) std::rethrow_exception(thrown);
+    } catch (...) {
+      const Error error = error_of_current_exception();
+      mine = {.code = int(error.code()), .rank = job.rank()};
+      error.message().copy(mine.text, sizeof mine.text - 1);
+    }
+  }
+  job.free(comm);
+  const std::vector<Outcome> all = job.gather(mine);
+  // What the others say of it comes from the one that failed by itself.
+  const auto has_failed = [](const Outcome& one) { return one.code >= 0; };
+  const auto by_itself = [](const Outcome& one) { return one.code >= 0 && one.code != int(ErrorCode::peer_lost); };
+  auto first = std::find_if(all.begin(), all.end(), by_itself);
+  if (first == all.end()) first = std::find_if(all.begin(), all.end(), has_failed);
+  if (first == all.end()) return;
+  Error error(static_cast<ErrorCode>(first->code), first->text);
+  error.rank = first->rank;
+  throw error;
+}
+
+}  // namespace tranship::test

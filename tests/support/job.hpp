@@ -1,0 +1,17 @@
+// Tests under mpirun or mpiexec: the processes of the job are the ranks, and each of them runs the same tests.
+#pragma once
+
+#include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/world.hpp>
+
+#include "support/hosts.hpp"
+
+namespace tranship::test {
+
+/// Whether this process is one of several of an MPI job; TRANSHIP_TEST_JOB=1 says so.
+bool is_in_job();
+/// Runs `body` as ranks in the first processes of the job, by MPI between hosts; the others wait. Throws on all what
+/// launch_hosts throws. Processes that are on one host according to the options share memory only where they do.
+void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body);
+
+}  // namespace tranship::test
