@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
@@ -79,7 +80,7 @@ MpiWire::~MpiWire() {
     for (Incoming& message : peer->held)
       for (MpiHandle& piece : message.pieces) mpi_.withdraw(&piece);
   // MPI may still read what it sends: that stays.
-  for (Leaving& one : leaving_) new std::shared_ptr<const void>(std::move(one.kept));
+  for (Leaving& one : leaving_) new (std::nothrow) std::shared_ptr<const void>(std::move(one.kept));
 }
 
 void MpiWire::check(int code, const char* what) const {
