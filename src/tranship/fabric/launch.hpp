@@ -59,11 +59,11 @@ void launch(int ranks, F&& f) {
   launch(LaunchOptions{.ranks = ranks}, f);
 }
 
-/// Runs `f(World&)` as the rank that `tranship launch` has started this process as; where `tranship simulate` has
-/// started it, as all ranks of one simulated world after the other, which share what is static in this program; in a
-/// process that was started in another way, as the one rank of a world. What it throws passes through, and has told the
-/// others. Throws `unsupported` in a process that mpirun or srun has started as one of several, as RankScope::join()
-/// does: launch(1, f) says that each of them is to be a world of its own.
+/// Runs `f(World&)` as the rank that `tranship launch`, or a launcher of MPI, has started this process as; where
+/// `tranship simulate` has started it, as all ranks of one simulated world after the other, which share what is static
+/// in this program; in a process that was started in another way, as the one rank of a world. What it throws passes
+/// through, and has told the others. Throws as RankScope::join() does, `unsupported` in a process that is one of
+/// several and cannot join them: launch(1, f) says that each of them is to be a world of its own.
 template <class F>
 void launch(F&& f) {
   detail::launch_this([&f](World& world) { f(world); });
