@@ -26,8 +26,6 @@
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 
-#include "support/job.hpp"
-
 namespace tranship::test {
 namespace {
 
@@ -306,7 +304,6 @@ std::vector<int> hosts_in_turn(int ranks, int hosts) {
 }
 
 void launch_hosts(const HostsOptions& options, FunctionRef<void(World&)> body) {
-  if (is_in_job()) return run_in_job(options, body);
   Launch(options, body).run();
 }
 

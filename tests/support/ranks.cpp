@@ -12,6 +12,7 @@
 #include <tranship/fabric/sub_world.hpp>
 
 #include "support/hosts.hpp"
+#include "support/job.hpp"
 #include "support/thinned.hpp"
 
 namespace tranship::test {
@@ -51,7 +52,7 @@ void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed,
     for (Rank rank = 0; rank < options.ranks; ++rank)
       hosts.host_of.push_back(on == On::dealt ? rank % 2 : rank >= (options.ranks + 1) / 2 ? 1 : 0);
     if (options.timeout_ns) hosts.timeout_ns = *options.timeout_ns;
-    return launch_hosts(hosts, f);
+    return is_in_job() ? run_in_job(hosts, f) : launch_hosts(hosts, f);
   }
   simulate({.ranks = options.ranks,
             .seed = seed,
