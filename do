@@ -24,6 +24,8 @@ tidy_packages=(clang clang-tidy)
 ci_packages=(clang-format-14 openmpi-bin libscalapack-openmpi-dev libdw-dev)
 # The MPIs whose jobs are worlds: headers for the modules, and launchers for the tests.
 mpi_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
+# What test hosts need besides; the rest (util-linux, mount, hostname) is part of every Debian.
+hosts_packages=(iproute2)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
   libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev
@@ -237,6 +239,8 @@ do_jobs() { # [PRESET]
   done
 }
 
+job_tests='OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*'
+
 # MPI may hang when it is finalised (MPICH 4.0.2 does now and then): that is told apart from tests that hang.
 run_job() { # PRESET MPI RANKS LAYER SIZES
   local done_folder log status=0 options=(-n "$3")
@@ -245,7 +249,7 @@ run_job() { # PRESET MPI RANKS LAYER SIZES
   log=build/job-$2-$4.log
   env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TRANSHIP_TEST_JOB=1 TRANSHIP_TEST_DONE_DIR="$done_folder" \
     ${5:+TRANSHIP_MPI_SIZES=$5} timeout --kill-after=10 180 "mpirun.$2" "${options[@]}" "build/$1/bin/test_$4" --gtest_brief=1 \
-    '--gtest_filter=OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*' \
+    "--gtest_filter=$job_tests" \
     >"$log" 2>&1 || status=$?
   local ended
   ended=$(find "$done_folder" -type f | wc -l)
@@ -256,6 +260,36 @@ run_job() { # PRESET MPI RANKS LAYER SIZES
   fi
   ((status == 0)) || say "== mpirun.$2 did not end after all tests had: MPI hangs when it is finalised"
   say "== test_$4 as $3 processes of mpirun.$2${5:+, messages of $5}: passed"
+}
+
+# MPI jobs over test hosts on this machine: [--require-hosts] [PRESET]. Without root, what needs hosts is skipped by name; exit status 77
+# says so, unless --require-hosts makes it a failure.
+do_hosts() {
+  local preset=release options=() status=0 skipped=0 word
+  for word in "$@"; do
+    case $word in
+      --require-hosts) options+=("$word") ;;
+      -*) fail "hosts takes --require-hosts and a preset, not '$word'" ;;
+      *) preset=$word ;;
+    esac
+  done
+  need "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}" "${hosts_packages[@]}"
+  python3 -B tests/hosts/hosts_test.py "${options[@]}" || status=$?
+  ((status == 0 || status == 77)) || fail "the tests of the test hosts failed"
+  skipped=$status
+
+  # The tests of ranks on several hosts, as jobs, where they have been built.
+  local layer program
+  for layer in fabric run collectives; do
+    program=build/$preset/bin/test_$layer
+    [[ -x $program ]] || { say "== $program has not been built: its jobs are left out"; continue; }
+    status=0
+    TRANSHIP_TEST_JOB=1 python3 -B tests/hosts/hosts.py test "${options[@]}" --hosts 2,3 --ranks 8 --timeout 180 -- \
+      "$program" --gtest_brief=1 "--gtest_filter=$job_tests" || status=$?
+    ((status == 0 || status == 77)) || fail "jobs of $program failed"
+    ((status == 0)) || skipped=$status
+  done
+  return "$skipped"
 }
 
 # What calls cost from Python, and exchanges beside the same in C++ and in mpi4py. [--json FILE] [--rounds N] [--no-peers]
@@ -557,6 +591,8 @@ usage: ./do COMMAND [argument...]
   build [PRESET]      build a preset: release (default), dev (to work on), asan, tsan, fuzz
   demo                build, then move a real elevation model between layouts and back; its slopes in Python
   test [CTEST ARG...] build and run the tests; -R base selects by name
+  hosts [--require-hosts] [PRESET]
+                      MPI jobs over test hosts on this machine; as root; --require-hosts: what would be skipped fails
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
                       bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
@@ -578,7 +614,7 @@ HELP
 
 command=${1:-help}
 case $command in
-  setup | build | demo | test | bench | bundle | device | wheel | fuzz | jobs | explore | tidy | ci | help)
+  setup | build | demo | test | hosts | bench | bundle | device | wheel | fuzz | jobs | explore | tidy | ci | help)
     shift || true
     "do_$command" "$@"
     ;;

@@ -69,14 +69,17 @@ struct Outcome {
   char text[1020] = {};
 };
 
-/// Tells its launcher that the tests are over, and ends MPI.
+/// Tells its launcher that the tests are over and how they ended (tests/hosts/README.md), and ends MPI.
 class JobEnd : public ::testing::Environment {
  public:
   void TearDown() override {
     const Job& job = Job::here();
-    if (const char* const folder = std::getenv("TRANSHIP_TEST_DONE_DIR"))
-      if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(job.rank())).c_str(), "w"))
+    if (const char* const folder = std::getenv("TRANSHIP_TEST_DONE_DIR")) {
+      if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(job.rank())).c_str(), "w")) {
+        std::fputs(::testing::UnitTest::GetInstance()->Failed() ? "1\n" : "0\n", file);
         std::fclose(file);
+      }
+    }
     job.mpi().finalise();
   }
 };
