@@ -24,9 +24,8 @@ struct HostsOptions {
 std::vector<int> hosts_in_blocks(int ranks, int hosts);
 std::vector<int> hosts_in_turn(int ranks, int hosts);
 
-/// Runs `body` as ranks; throws as launch_processes does, by what the first
-/// rank that failed has said, and `internal` where a rank has ended all (World::global_exit) and a process has ended
-/// with another status.
+/// Runs `body` as ranks; throws as launch_processes does, by what the first rank that failed has said, and `internal`
+/// where a rank has ended all (World::global_exit) and a process has ended with another status.
 void launch_hosts(const HostsOptions& options, FunctionRef<void(World&)> body);
 
 }  // namespace tranship::test

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,27 +34,26 @@ class Job {
   /// Collective.
   MpiHandle part(int colour) const {
     MpiHandle comm = 0;
-    check(mpi_.split(mpi_.world(), colour, rank_, &comm));
+    check_mpi(mpi_, mpi_.split(mpi_.world(), colour, rank_, &comm), "split the job");
     return comm;
   }
   template <class T>
   std::vector<T> gather(const T& mine) const {
     std::vector<T> all(static_cast<std::size_t>(size_));
     MpiHandle request = 0;
-    check(mpi_.all_gather(&mine, int(sizeof mine), all.data(), mpi_.world(), &request));
-    for (bool is_complete = false; !is_complete; sched_yield()) check(mpi_.test(&request, &is_complete, nullptr));
+    check_mpi(mpi_, mpi_.all_gather(&mine, int(sizeof mine), all.data(), mpi_.world(), &request), "gather");
+    for (bool is_complete = false; !is_complete; sched_yield())
+      check_mpi(mpi_, mpi_.test(&request, &is_complete, nullptr), "gather");
     return all;
   }
-  void free(MpiHandle comm) const { check(mpi_.free(comm)); }
+  void free(MpiHandle comm) const { check_mpi(mpi_, mpi_.free(comm), "free a communicator"); }
 
  private:
   Job() : mpi_(*mpi_library().value().mpi) {
-    if (mpi_.state() == MpiModule::State::before) check(mpi_.initialise(MpiThreads::multiple));
-    check(mpi_.rank(mpi_.world(), &rank_));
-    check(mpi_.size(mpi_.world(), &size_));
-  }
-  static void check(int code) {
-    if (code != 0) throw_error(ErrorCode::internal, "test: MPI fails with code {}", code);
+    if (mpi_.state() == MpiModule::State::before)
+      check_mpi(mpi_, mpi_.initialise(MpiThreads::multiple), "be initialised");
+    check_mpi(mpi_, mpi_.rank(mpi_.world(), &rank_), "tell a rank");
+    check_mpi(mpi_, mpi_.size(mpi_.world(), &size_), "tell a size");
   }
 
   const MpiModule& mpi_;

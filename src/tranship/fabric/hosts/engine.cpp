@@ -250,9 +250,8 @@ std::optional<std::vector<std::byte>> HostsEngine::take(Rank peer, Key meeting) 
 Wire::Receiver::Place HostsEngine::place(Rank, std::span<const std::byte> bytes, std::size_t body_bytes) {
   Head head;
   std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.has_block) return {};
   // A get may be given up while its answer comes, and its target with it: the wire keeps that until it is here.
-  if (head.op != Op::put) return {};
+  if (head.has_block || head.op != Op::put) return {};
   TRANSHIP_ASSERT(body_bytes == head.count * head.width);
   return {.at = heap_ + head.offset, .in_order = head.is_ordered};
 }
@@ -330,7 +329,7 @@ void HostsEngine::answered(const Head& head, std::span<const std::byte> body) {
   const auto found = awaited_.find(head.id);
   if (found == awaited_.end()) return;
   Awaited& awaited = *found->second;
-  if (awaited.target != nullptr && !body.empty() && body.data() != awaited.target)
+  if (awaited.target != nullptr && !body.empty())
     copy_on_host(awaited.block, awaited.width, body.data(), awaited.target);
   awaited.is_here.store(true, std::memory_order_release);
   awaited_.erase(found);

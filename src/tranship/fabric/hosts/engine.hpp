@@ -103,10 +103,10 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   Rank rank_;
   Members here_;
   std::byte* heap_;
-  std::mutex mutex_;  // guards the wire and what follows
+  std::unordered_set<Rank> ordered_;  // peers, for the next put; used by the thread of the rank
+  std::mutex mutex_;                  // guards the wire and what follows
   std::uint64_t next_id_ = 1;
-  bool is_broken_ = false;            // the wire has failed
-  std::unordered_set<Rank> ordered_;  // peers, for the next put
+  bool is_broken_ = false;  // the wire has failed
   std::unordered_map<std::uint64_t, std::shared_ptr<Awaited>> awaited_;
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
   std::atomic<std::uint64_t> shown_ = 0;  // entries that were asked for and have come

@@ -8,40 +8,46 @@
 
 namespace tranship {
 
+namespace {
+
+/// Takes what belongs to one peer, or to all.
+template <class T>
+std::vector<T> taken(std::map<Rank, std::vector<T>>& of_peers, std::optional<Rank> peer) {
+  std::vector<T> out;
+  std::erase_if(of_peers, [&](auto& of_peer) {
+    if (peer && of_peer.first != *peer) return false;
+    std::move(of_peer.second.begin(), of_peer.second.end(), std::back_inserter(out));
+    return true;
+  });
+  return out;
+}
+
+bool has_left(const std::shared_ptr<Wire::Lent>& lent) {
+  return lent->has_left.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+void HostsTransport::wait_until(FunctionRef<bool()> is_so, const WaitNote& note) {
+  world_.wait_for_answer([&] { return is_so() || (engine_.progress() && is_so()); }, note);
+}
+
 void HostsTransport::wait_for(const char* label, const Answers& answers, CallSite where) {
   std::size_t come = 0;
+  const auto has_come = [&] {
+    while (come < answers.size() && answers[come]->is_here.load(std::memory_order_acquire)) ++come;
+    return come == answers.size();
+  };
   try {
-    world_.wait_for_answer(
-        [&] {
-          const auto has_come = [&] {
-            while (come < answers.size() && answers[come]->is_here.load(std::memory_order_acquire)) ++come;
-            return come == answers.size();
-          };
-          return has_come() || (engine_.progress() && has_come());
-        },
-        WaitNote(label, WaitNote::anyone, where));
+    wait_until(has_come, WaitNote(label, WaitNote::anyone, where));
   } catch (...) {
     engine_.drop(answers);
     throw;
   }
 }
 
-void HostsTransport::wait_until_left(const char* label, std::span<const std::shared_ptr<Wire::Lent>> lent,
-                                     CallSite where) {
-  const auto has_left = [](const auto& one) { return one->has_left.load(std::memory_order_acquire); };
-  const auto have_left = [&] { return std::all_of(lent.begin(), lent.end(), has_left); };
-  world_.wait_for_answer([&] { return have_left() || (engine_.progress() && have_left()); },
-                         WaitNote(label, WaitNote::anyone, where));
-}
-
 void HostsTransport::wait_for_room(Rank peer, CallSite where) {
-  if (!engine_.is_congested(peer)) return;
-  world_.wait_for_answer(
-      [&] {
-        engine_.progress();
-        return !engine_.is_congested(peer);
-      },
-      WaitNote("room for more transfers", peer, where));
+  wait_until([&] { return !engine_.is_congested(peer); }, WaitNote("room for more transfers", peer, where));
 }
 
 void HostsTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
@@ -51,9 +57,10 @@ void HostsTransport::put(Remote target, const CopyBlock& block, int width, const
   std::shared_ptr<Wire::Lent> lent = engine_.put(target, block, width, source, signal);
   if (!lent) return;
   auto& leaving = lent_[target.peer];
-  std::erase_if(leaving, [](const auto& one) { return one->has_left.load(std::memory_order_acquire); });
+  std::erase_if(leaving, has_left);
   leaving.push_back(lent);
-  if (completion == Completion::blocking) wait_until_left("a put", {&lent, 1}, where);
+  if (completion == Completion::blocking)
+    wait_until([&] { return has_left(lent); }, WaitNote("a put", WaitNote::anyone, where));
 }
 
 void HostsTransport::get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
@@ -79,12 +86,7 @@ void HostsTransport::atomic(Remote at, int width, WordKind, AtomicOp op, std::ui
 
 void HostsTransport::quiet(std::optional<Rank> peer, CallSite where) {
   // What comes while this waits belongs to the next one.
-  Answers answers;
-  std::erase_if(answers_, [&](auto& of_peer) {
-    if (peer && of_peer.first != *peer) return false;
-    std::move(of_peer.second.begin(), of_peer.second.end(), std::back_inserter(answers));
-    return true;
-  });
+  Answers answers = taken(answers_, peer);
   std::erase_if(written_, [&](Rank other) {
     if (peer && other != *peer) return false;
     answers.push_back(engine_.flush(other));
@@ -92,13 +94,9 @@ void HostsTransport::quiet(std::optional<Rank> peer, CallSite where) {
   });
   wait_for("a quiet", answers, where);
   // What has come may be read here until it is known to have left.
-  std::vector<std::shared_ptr<Wire::Lent>> leaving;
-  std::erase_if(lent_, [&](auto& of_peer) {
-    if (peer && of_peer.first != *peer) return false;
-    std::move(of_peer.second.begin(), of_peer.second.end(), std::back_inserter(leaving));
-    return true;
-  });
-  if (!leaving.empty()) wait_until_left("a quiet", leaving, where);
+  const std::vector<std::shared_ptr<Wire::Lent>> leaving = taken(lent_, peer);
+  wait_until([&] { return std::all_of(leaving.begin(), leaving.end(), has_left); },
+             WaitNote("a quiet", WaitNote::anyone, where));
 }
 
 void HostsTransport::abandon() noexcept {

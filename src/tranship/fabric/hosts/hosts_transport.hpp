@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/hosts/engine.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 
@@ -38,7 +39,8 @@ class HostsTransport final : public Transport {
  private:
   using Answers = std::vector<std::shared_ptr<Awaited>>;
   void wait_for(const char* label, const Answers& answers, CallSite where);
-  void wait_until_left(const char* label, std::span<const std::shared_ptr<Wire::Lent>> lent, CallSite where);
+  /// Moves what can be moved meanwhile.
+  void wait_until(FunctionRef<bool()> is_so, const WaitNote& note);
   /// Until no more waits for `peer` than should.
   void wait_for_room(Rank peer, CallSite where);
 

@@ -1,9 +1,8 @@
 #include "tranship/fabric/mpi/mpi_library.hpp"
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,17 +19,17 @@ namespace {
 /// Libraries by what their ABI is called, and the module that serves it.
 struct Abi {
   const char* module;
-  std::array<std::string_view, 2> libraries;
+  std::span<const std::string_view> libraries;
 };
-constexpr Abi abis[] = {
-    {"tranship_mpi_openmpi.so", {"libmpi.so.40", ""}},
-    {"tranship_mpi_mpich.so", {"libmpich.so.12", "libmpi.so.12"}},
-};
+constexpr std::string_view openmpi_libraries[] = {"libmpi.so.40"};
+constexpr std::string_view mpich_libraries[] = {"libmpich.so.12", "libmpi.so.12"};
+constexpr Abi openmpi{"tranship_mpi_openmpi.so", openmpi_libraries};
+constexpr Abi mpich{"tranship_mpi_mpich.so", mpich_libraries};
 
 const Abi* abi_of(std::string_view file) {
-  for (const Abi& abi : abis)
-    for (const std::string_view library : abi.libraries)
-      if (!library.empty() && file.starts_with(library)) return &abi;
+  for (const Abi* const abi : {&openmpi, &mpich})
+    for (const std::string_view library : abi->libraries)
+      if (file.starts_with(library)) return abi;
   return nullptr;
 }
 
@@ -66,7 +65,7 @@ std::vector<Candidate> of_launcher() {
   const bool is_openmpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
   const bool is_hydra = std::getenv("PMI_SIZE") != nullptr || std::getenv("PMI_RANK") != nullptr;
   if (!is_openmpi && !is_hydra) return {};
-  const Abi& abi = abis[is_openmpi ? 0 : 1];
+  const Abi& abi = is_openmpi ? openmpi : mpich;
   const std::string chosen =
       is_openmpi ? "mpirun (Open MPI) has started this process" : "mpiexec (PMI) has started this process";
   std::vector<Candidate> out;
@@ -74,17 +73,11 @@ std::vector<Candidate> of_launcher() {
   const std::filesystem::path launcher =
       std::filesystem::read_symlink("/proc/" + std::to_string(getppid()) + "/exe", ignored);
   for (const std::string_view library : abi.libraries) {
-    if (library.empty()) continue;
     const std::filesystem::path beside = launcher.parent_path().parent_path() / "lib" / library;
     if (!launcher.empty() && std::filesystem::exists(beside, ignored)) out.push_back({beside, chosen});
   }
-  for (const std::string_view library : abi.libraries)
-    if (!library.empty()) out.push_back({std::string(library), chosen});
+  for (const std::string_view library : abi.libraries) out.push_back({std::string(library), chosen});
   return out;
-}
-
-Error unsupported(std::string message) {
-  return {ErrorCode::unsupported, std::move(message)};
 }
 
 /// The folders where modules may lie.
@@ -120,9 +113,8 @@ Result<const MpiModule*> load_module(const Abi& abi, const std::string& library)
     said = fmt::format("{} has version {} of the table of calls, this library {}", path.c_str(), mpi ? mpi->version : 0,
                        MpiModule::version_here);
   }
-  return unsupported(
-      fmt::format("{} needs {}, {}", library, abi.module,
-                  said.empty() ? "which this build has not: it was made without the header of that MPI" : said));
+  return make_error(ErrorCode::unsupported, "{} needs {}, {}", library, abi.module,
+                    said.empty() ? "which this build has not: it was made without the header of that MPI" : said);
 }
 
 Result<MpiLibrary> with_module(const std::string& path, std::string chosen, void* loaded) {
@@ -136,10 +128,10 @@ Result<MpiLibrary> with_module(const std::string& path, std::string chosen, void
     }
   }
   if (!abi)
-    return unsupported(
-        fmt::format("'{}' is none of the MPI libraries that are known: libmpi.so.40 (Open MPI), "
-                    "libmpich.so.12 and libmpi.so.12 (MPICH, Intel MPI)",
-                    printable(path)));
+    return make_error(ErrorCode::unsupported,
+                      "'{}' is none of the MPI libraries that are known: libmpi.so.40 (Open MPI), libmpich.so.12 and "
+                      "libmpi.so.12 (MPICH, Intel MPI)",
+                      printable(path));
   Result<const MpiModule*> module = load_module(*abi, path);
   if (!module) return module.error();
   char version[256];
@@ -159,15 +151,16 @@ Result<MpiLibrary> find() {
   else
     candidates = of_launcher();
   if (candidates.empty())
-    return unsupported(fmt::format("this process has no MPI, no launcher of MPI has started it, and {} names none",
-                                   mpi_library_variable));
+    return make_error(ErrorCode::unsupported,
+                      "this process has no MPI, no launcher of MPI has started it, and {} names none",
+                      mpi_library_variable);
   std::string said;
   for (const Candidate& candidate : candidates) {
     if (void* const loaded = dlopen(candidate.path.c_str(), RTLD_NOW | RTLD_GLOBAL))
       return with_module(candidate.path, candidate.chosen, loaded);
     said += fmt::format("{}{}", said.empty() ? "" : "; ", dlerror());
   }
-  return unsupported(fmt::format("no MPI can be loaded ({}): {}", candidates.front().chosen, said));
+  return make_error(ErrorCode::unsupported, "no MPI can be loaded ({}): {}", candidates.front().chosen, said);
 }
 
 }  // namespace
@@ -175,6 +168,13 @@ Result<MpiLibrary> find() {
 const Result<MpiLibrary>& mpi_library() {
   static const auto& found = *new Result<MpiLibrary>(find());
   return found;
+}
+
+void check_mpi(const MpiModule& mpi, int code, const char* what) {
+  if (code == 0) return;
+  char text[256];
+  mpi.error_text(code, text, sizeof text);
+  throw_error(ErrorCode::io, "MPI cannot {}: {}", what, text);
 }
 
 }  // namespace tranship

@@ -24,4 +24,7 @@ inline constexpr const char* mpi_modules_variable = "TRANSHIP_MPI_MODULES";
 /// that has started this process. Fails with `unsupported`, which says what was looked for and what is missing.
 const Result<MpiLibrary>& mpi_library();
 
+/// Throws `io` for a code of MPI that is not 0: "MPI cannot receive: ...".
+void check_mpi(const MpiModule& mpi, int code, const char* what);
+
 }  // namespace tranship

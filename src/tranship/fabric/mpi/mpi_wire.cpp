@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/mpi/mpi_library.hpp>
 
 namespace tranship {
 
@@ -22,10 +23,19 @@ struct MpiWire::Frame {
   std::uint16_t head_bytes = 0;
   std::int32_t tag = 0;          ///< of the body
   std::uint64_t body_bytes = 0;  ///< of a credit: bytes that have been received
+
+  using Bytes = std::shared_ptr<std::vector<std::byte>>;
+  Bytes before(std::span<const std::byte> head, std::span<const std::byte> body) const {
+    auto out = std::make_shared<std::vector<std::byte>>();
+    out->reserve(sizeof *this + head.size() + body.size());
+    for (const auto part : {std::as_bytes(std::span(this, 1)), head, body})
+      out->insert(out->end(), part.begin(), part.end());
+    return out;
+  }
 };
 
 struct MpiWire::Outgoing {
-  std::shared_ptr<std::vector<std::byte>> bytes;  ///< the short message
+  Frame::Bytes bytes;  ///< the short message
   int tag = 0;
   std::span<const std::byte> body = {};  ///< where it comes apart
   std::shared_ptr<Lent> lent = {};
@@ -36,16 +46,15 @@ struct MpiWire::Incoming {
   std::size_t head_bytes = 0;
   int tag = 0;
   std::uint64_t body_bytes = 0;
-  bool comes_apart = false;
-  bool in_order = true;
-  bool is_asked = false;  ///< where it goes
+  // Of a body that comes apart.
   std::byte* at = nullptr;
+  bool has_to_wait = false;  ///< for all before it, until when nothing is received
   std::vector<std::byte> own = {};
   std::vector<MpiHandle> pieces = {};  ///< that have not come
 
   std::span<const std::byte> head() const { return std::span(bytes).subspan(sizeof(Frame), head_bytes); }
   std::span<const std::byte> body() const {
-    if (comes_apart) return {at, static_cast<std::size_t>(body_bytes)};
+    if (at != nullptr) return {at, static_cast<std::size_t>(body_bytes)};
     return std::span(bytes).subspan(sizeof(Frame) + head_bytes);
   }
 };
@@ -65,7 +74,8 @@ struct MpiWire::Peer {
 };
 
 MpiWire::MpiWire(const MpiModule& mpi, MpiHandle comm, const Sizes& sizes) : mpi_(mpi), comm_(comm), sizes_(sizes) {
-  check(mpi_.highest_tag(comm_, &highest_tag_), "ask for the highest tag");
+  static_assert(sizeof(Frame) + head_bytes_max <= Sizes::short_bytes_min);
+  check_mpi(mpi_, mpi_.highest_tag(comm_, &highest_tag_), "ask for the highest tag");
   receives_.resize(static_cast<std::size_t>(sizes_.receives));
   for (std::size_t at = 0; at < receives_.size(); ++at) {
     receives_[at].bytes.resize(sizes_.short_bytes);
@@ -83,13 +93,6 @@ MpiWire::~MpiWire() {
   for (Leaving& one : leaving_) new (std::nothrow) std::shared_ptr<const void>(std::move(one.kept));
 }
 
-void MpiWire::check(int code, const char* what) const {
-  if (code == 0) return;
-  char text[256];
-  mpi_.error_text(code, text, sizeof text);
-  throw_error(ErrorCode::io, "MPI cannot {}: {}", what, text);
-}
-
 MpiWire::Peer& MpiWire::peer(Rank rank) {
   std::unique_ptr<Peer>& at = peers_[rank];
   if (at) return *at;
@@ -100,15 +103,16 @@ MpiWire::Peer& MpiWire::peer(Rank rank) {
 
 void MpiWire::post_receive(std::size_t at) {
   Receive& receive = receives_[at];
-  check(mpi_.receive(receive.bytes.data(), int(receive.bytes.size()), MpiModule::any_source, short_tag, comm_,
-                     &receive.request),
-        "receive");
+  check_mpi(mpi_,
+            mpi_.receive(receive.bytes.data(), int(receive.bytes.size()), MpiModule::any_source, short_tag, comm_,
+                         &receive.request),
+            "receive");
 }
 
 void MpiWire::post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept,
                    std::shared_ptr<Lent> lent) {
   Leaving leaving{.kept = std::move(kept), .lent = std::move(lent)};
-  check(mpi_.send(data, int(size_bytes), to, tag, comm_, &leaving.request), "send");
+  check_mpi(mpi_, mpi_.send(data, int(size_bytes), to, tag, comm_, &leaving.request), "send");
   leaving_.push_back(std::move(leaving));
 }
 
@@ -145,15 +149,8 @@ void MpiWire::send(Rank to, std::span<const std::byte> head, std::span<const std
     }
     message.body = body;
   }
-  const auto frame_bytes = std::as_bytes(std::span(&frame, 1));
-  message.bytes = std::make_shared<std::vector<std::byte>>();
-  message.bytes->reserve(sizeof frame + head.size() + (comes_apart ? 0 : body.size()));
-  message.bytes->insert(message.bytes->end(), frame_bytes.begin(), frame_bytes.end());
-  message.bytes->insert(message.bytes->end(), head.begin(), head.end());
-  if (!comes_apart) {
-    message.bytes->insert(message.bytes->end(), body.begin(), body.end());
-    if (lent) lent->has_left.store(true, std::memory_order_release);
-  }
+  message.bytes = frame.before(head, comes_apart ? std::span<const std::byte>() : body);
+  if (!comes_apart && lent) lent->has_left.store(true, std::memory_order_release);
   peer.waiting_bytes += message.bytes->size() + message.body.size();
   peer.waiting.push_back(std::move(message));
   ++waiting_messages_;
@@ -184,9 +181,8 @@ void MpiWire::consumed(Rank from, Peer& peer, std::size_t size_bytes) {
 }
 
 void MpiWire::tell(Rank to, const Frame& frame) {
-  const auto bytes = std::as_bytes(std::span(&frame, 1));
-  const auto kept = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-  post(to, short_tag, kept->data(), kept->size(), kept, nullptr);
+  const Frame::Bytes bytes = frame.before({}, {});
+  post(to, short_tag, bytes->data(), bytes->size(), bytes, nullptr);
 }
 
 void MpiWire::part() {
@@ -201,31 +197,21 @@ bool MpiWire::is_idle() const {
          (!has_parted_ || std::all_of(peers_.begin(), peers_.end(), has_all));
 }
 
-void MpiWire::begin_body(Rank from, Incoming& message, Receiver& receiver) {
-  if (!message.is_asked) {
-    const Receiver::Place place = receiver.place(from, message.head(), message.body_bytes);
-    message.is_asked = true;
-    message.at = place.at;
-    message.in_order = place.in_order && place.at != nullptr;
-  }
-  if (message.in_order && &peer(from).held.front() != &message) return;
-  message.in_order = false;
-  if (!message.at) {
-    message.own.resize(message.body_bytes);
-    message.at = message.own.data();
-  }
+void MpiWire::receive_body(Rank from, Incoming& message) {
+  message.has_to_wait = false;
   for (std::size_t at = 0; at < message.body_bytes; at += sizes_.piece_bytes) {
     MpiHandle& request = message.pieces.emplace_back();
-    check(mpi_.receive(message.at + at, int(std::min<std::size_t>(sizes_.piece_bytes, message.body_bytes - at)), from,
-                       message.tag, comm_, &request),
-          "receive");
+    check_mpi(mpi_,
+              mpi_.receive(message.at + at, int(std::min<std::size_t>(sizes_.piece_bytes, message.body_bytes - at)),
+                           from, message.tag, comm_, &request),
+              "receive");
   }
 }
 
 bool MpiWire::has_body(Incoming& message) {
   while (!message.pieces.empty()) {
     bool is_complete = false;
-    check(mpi_.test(&message.pieces.front(), &is_complete, nullptr), "receive");
+    check_mpi(mpi_, mpi_.test(&message.pieces.front(), &is_complete, nullptr), "receive");
     if (!is_complete) return false;
     message.pieces.erase(message.pieces.begin());
   }
@@ -236,7 +222,7 @@ bool MpiWire::deliver(Rank from, Peer& peer, Receiver& receiver) {
   bool any = false;
   while (!peer.held.empty()) {
     Incoming& first = peer.held.front();
-    if (first.comes_apart && first.in_order) begin_body(from, first, receiver);
+    if (first.has_to_wait) receive_body(from, first);
     if (!has_body(first)) break;
     const Incoming message = std::move(first);
     receiver.received(from, message.head(), message.body());
@@ -269,9 +255,17 @@ void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiv
   Incoming& message = peer.held.emplace_back(Incoming{.bytes = {bytes.begin(), bytes.end()},
                                                       .head_bytes = frame.head_bytes,
                                                       .tag = frame.tag,
-                                                      .body_bytes = frame.body_bytes,
-                                                      .comes_apart = comes_apart});
-  if (comes_apart) begin_body(from, message, receiver);
+                                                      .body_bytes = frame.body_bytes});
+  if (!comes_apart) return;
+  const Receiver::Place place = receiver.place(from, message.head(), message.body_bytes);
+  message.at = place.at;
+  if (message.at == nullptr) {
+    message.own.resize(message.body_bytes);
+    message.at = message.own.data();
+  }
+  // What the wire itself keeps shows nowhere before its turn.
+  message.has_to_wait = place.at != nullptr && place.in_order && peer.held.size() > 1;
+  if (!message.has_to_wait) receive_body(from, message);
 }
 
 bool MpiWire::progress(Receiver& receiver) {
@@ -281,7 +275,7 @@ bool MpiWire::progress(Receiver& receiver) {
     Receive& receive = receives_[next_];
     bool is_complete = false;
     MpiModule::Arrival arrival;
-    check(mpi_.test(&receive.request, &is_complete, &arrival), "receive");
+    check_mpi(mpi_, mpi_.test(&receive.request, &is_complete, &arrival), "receive");
     if (!is_complete) break;
     any = true;
     take(arrival.source, std::span(receive.bytes).first(static_cast<std::size_t>(arrival.size_bytes)), receiver);
@@ -289,12 +283,12 @@ bool MpiWire::progress(Receiver& receiver) {
     next_ = (next_ + 1) % receives_.size();
   }
   for (auto& [rank, peer] : peers_) any |= deliver(rank, *peer, receiver);
-  for (auto one = leaving_.begin(); one != leaving_.end();) {
+  std::erase_if(leaving_, [&](Leaving& one) {
     bool is_complete = false;
-    check(mpi_.test(&one->request, &is_complete, nullptr), "send");
-    if (is_complete && one->lent) one->lent->has_left.store(true, std::memory_order_release);
-    one = is_complete ? leaving_.erase(one) : std::next(one);
-  }
+    check_mpi(mpi_, mpi_.test(&one.request, &is_complete, nullptr), "send");
+    if (is_complete && one.lent) one.lent->has_left.store(true, std::memory_order_release);
+    return is_complete;
+  });
   return any;
 }
 

@@ -25,6 +25,8 @@ class MpiWire final : public Wire {
  public:
   /// What is sent in one piece, by all ranks alike.
   struct Sizes {
+    static constexpr std::size_t short_bytes_min = 16 + head_bytes_max;
+
     std::size_t short_bytes = 16384;    ///< of a frame with all that it carries
     std::size_t window_bytes = 131072;  ///< of short messages on their way to one peer; at least twice the above
     std::size_t piece_bytes = std::size_t(1) << 30;  ///< of a body
@@ -63,7 +65,7 @@ class MpiWire final : public Wire {
             std::shared_ptr<Lent> lent);
   void post_receive(std::size_t at);
   void take(Rank from, std::span<const std::byte> bytes, Receiver& receiver);
-  void begin_body(Rank from, Incoming& message, Receiver& receiver);
+  void receive_body(Rank from, Incoming& message);
   bool has_body(Incoming& message);
   /// Gives what is complete and first; true where there was some.
   bool deliver(Rank from, Peer& peer, Receiver& receiver);
@@ -71,7 +73,6 @@ class MpiWire final : public Wire {
   void start_waiting(Rank to, Peer& peer);
   /// What takes no part in the window.
   void tell(Rank to, const Frame& frame);
-  void check(int code, const char* what) const;
 
   const MpiModule& mpi_;
   MpiHandle comm_;

@@ -15,8 +15,6 @@
 #include <vector>
 
 #include <poll.h>
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tranship/base/amounts.hpp>
@@ -33,13 +31,6 @@
 namespace tranship {
 namespace {
 
-void check_mpi(const MpiModule& mpi, int code, const char* what) {
-  if (code == 0) return;
-  char text[256];
-  mpi.error_text(code, text, sizeof text);
-  throw_error(ErrorCode::io, "MPI cannot {}: {}", what, text);
-}
-
 /// What each process tells all others.
 struct Hello {
   char build[192] = {};
@@ -48,7 +39,6 @@ struct Hello {
   std::uint64_t network = 0;
   std::uint64_t user = 0;
   SocketName door{};
-  std::int64_t timeout_ns = 0;
   std::uint64_t heap_bytes = 0;
   std::uint64_t says_heap_bytes = 0;
   std::int64_t process = 0;
@@ -64,7 +54,7 @@ MpiWire::Sizes sizes_of_environment() {
   MpiWire::Sizes sizes;
   const char* const text = std::getenv(mpi_sizes_variable);
   if (text == nullptr || *text == '\0') return sizes;
-  constexpr std::size_t short_bytes_min = sizeof(std::uint64_t) * 2 + Wire::head_bytes_max;
+  constexpr std::size_t short_bytes_min = MpiWire::Sizes::short_bytes_min;
   char behind = 0;
   if (std::sscanf(text, "%zu,%zu,%zu,%d%c", &sizes.short_bytes, &sizes.window_bytes, &sizes.piece_bytes,
                   &sizes.receives, &behind) != 4 ||
@@ -91,7 +81,6 @@ struct MpiPart {
   const MpiModule& mpi;
   MpiHandle comm = 0;
   std::shared_ptr<SharedWorld> shared = {};
-  std::vector<int> host_of = {};
   std::unique_ptr<MpiWire> wire = {};
   std::unique_ptr<HostsEngine> engine = {};
 
@@ -117,20 +106,20 @@ class SetUp {
  public:
   SetUp(const MpiModule& mpi, const JoinOptions& options)
       : mpi_(mpi),
-        check_(options.interrupt_check),
+        options_(options),
         timeout_ns_(options.timeout_ns ? *options.timeout_ns : default_timeout_ns()),
         deadline_(Deadline::after_ns(timeout_ns_)),
         part_(std::make_shared<MpiPart>(mpi)) {}
 
-  RankScope join(MpiHandle user_comm, const JoinOptions& options, bool is_own_mpi) {
+  RankScope join(MpiHandle user_comm, bool is_own_mpi) {
     duplicate(user_comm);
     check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
     check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
-    LocalSocket door = greet(options);
+    const LocalSocket door = greet();
     compare();
     find_hosts(door);
-    const Members here = share_memory(door);
-    part_->host_of = hosts_;
+    share_memory();
+    const Members here = Members::of(here_);
     const int hosts = *std::max_element(hosts_.begin(), hosts_.end()) + 1;
     SharedWorld& shared = *part_->shared;
     if (hosts == 1)
@@ -142,7 +131,7 @@ class SetUp {
         std::make_unique<HostsEngine>(*part_->wire, shared.board(), rank_, here, shared.heap_of(here.member_of(rank_)),
                                       may_serve ? HostsEngine::Serving::by_thread : HostsEngine::Serving::by_caller);
     return RankScope(part_, shared.board(), rank_, timeout_ns_,
-                     [&] { return std::make_unique<HostsFabric>(part_->shared, *part_->engine, part_->host_of); });
+                     [&] { return std::make_unique<HostsFabric>(part_->shared, *part_->engine, hosts_); });
   }
 
  private:
@@ -155,14 +144,12 @@ class SetUp {
     }
   }
   void idle(int round, const char* what) {
-    if (check_ != nullptr) check_();
+    if (options_.interrupt_check != nullptr) options_.interrupt_check();
     if (deadline_.passed())
       throw_error(ErrorCode::timeout,
                   "rank {} of {} has waited {} s for the other processes of its communicator to {}: some have not come",
                   rank_, size_, double(timeout_ns_) * 1e-9, what);
-    if (round < 100) return void(sched_yield());
-    const timespec nap{0, 50'000};
-    nanosleep(&nap, nullptr);
+    clock_.idle(round);
   }
 
   void duplicate(MpiHandle user_comm) {
@@ -203,7 +190,7 @@ class SetUp {
         throw Error(static_cast<ErrorCode>(step.code - 1), fmt::format("rank {} of {}: {}", rank, size_, step.text));
   }
 
-  LocalSocket greet(const JoinOptions& options) {
+  LocalSocket greet() {
     Hello mine{.machine = this_start_of_the_machine(), .network = this_network(), .user = getuid()};
     sizes_ = sizes_of_environment();
     fmt::format("{}; messages {} {} {}", SharedWorld::build(), sizes_.short_bytes, sizes_.window_bytes,
@@ -212,9 +199,8 @@ class SetUp {
     if (const char* const host = std::getenv(host_variable))
       std::string_view(host).copy(mine.host, sizeof mine.host - 1);
     mine.door = random_socket_name();
-    mine.timeout_ns = timeout_ns_;
-    mine.heap_bytes = options.heap_bytes.value_or(0);
-    mine.says_heap_bytes = options.heap_bytes ? 1 : 0;
+    mine.heap_bytes = options_.heap_bytes.value_or(0);
+    mine.says_heap_bytes = options_.heap_bytes ? 1 : 0;
     mine.process = getpid();
     LocalSocket door = LocalSocket::listening(mine.door);
     hellos_ = gather(mine, "say who they are");
@@ -277,7 +263,7 @@ class SetUp {
   }
 
   /// One rank of each host makes what its ranks share.
-  Members share_memory(const LocalSocket&) {
+  void share_memory() {
     together("share memory", [&] {
       if (leader_ != rank_) return;
       part_->shared = SharedWorld::make({.ranks = int(here_.size()), .heap_bytes = heap_bytes_, .board_ranks = size_},
@@ -302,11 +288,11 @@ class SetUp {
         return;
       }
     });
-    return Members::of(here_);
   }
 
   const MpiModule& mpi_;
-  World::InterruptCheck check_;
+  const JoinOptions& options_;
+  SharedClock clock_{1, 1};
   std::int64_t timeout_ns_;
   Deadline deadline_;
   std::shared_ptr<MpiPart> part_;
@@ -334,9 +320,8 @@ void finalise_at_exit() {
   if (!MpiPart::has_failed() && mpi.state() == MpiModule::State::running) mpi.finalise();
 }
 
-/// By whom MPI was initialised.
-enum class Initialised { before, here };
-Initialised initialise(const MpiModule& mpi) {
+/// Initialises MPI where that has not been done. Returns whether this library has done it.
+bool initialise(const MpiModule& mpi) {
   static bool is_own = false;
   if (mpi.state() == MpiModule::State::finalised)
     throw_error(ErrorCode::invalid_use, "MPI has been finalised in this process: a world must join before");
@@ -345,25 +330,20 @@ Initialised initialise(const MpiModule& mpi) {
     is_own = true;
     std::atexit(&finalise_at_exit);
   }
-  return is_own ? Initialised::here : Initialised::before;
+  return is_own;
 }
 
 }  // namespace
 
 std::optional<RankScope> join_mpi_job() {
-  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
-  const std::optional<OtherLauncher> launcher = other_launcher(variable);
+  const std::optional<OtherLauncher> launcher = other_launcher();
   if (!launcher || !has_launcher()) return std::nullopt;
-  if (const char* const separate = variable(separate_worlds_variable); separate && std::string_view(separate) == "1")
-    return std::nullopt;
   const Result<MpiLibrary>& library = mpi_library();
   if (!library)
-    throw_error(ErrorCode::unsupported,
-                "{} has started this process as one of {} ({}), and its MPI is not to be had: {}", launcher->name,
-                launcher->processes > 0 ? std::to_string(launcher->processes) : "several", launcher->variables,
+    throw_error(ErrorCode::unsupported, "{}, and its MPI is not to be had: {}", launcher->text(),
                 library.error().message());
   const MpiModule& mpi = *library.value().mpi;
-  const bool is_own = initialise(mpi) == Initialised::here;
+  const bool is_own = initialise(mpi);
   int size = 0;
   check_mpi(mpi, mpi.size(mpi.world(), &size), "tell how many processes there are");
   if (launcher->processes > 0 && size != launcher->processes)
@@ -372,14 +352,14 @@ std::optional<RankScope> join_mpi_job() {
                 "MPIs; {} names a library",
                 launcher->name, amount(launcher->processes, "process", "processes"), launcher->variables,
                 library.value().path, library.value().version, size, mpi_library_variable);
-  return SetUp(mpi, {}).join(mpi.world(), {}, is_own);
+  return SetUp(mpi, {}).join(mpi.world(), is_own);
 }
 
 RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options) {
   if (mpi.state() != MpiModule::State::running)
     throw_error(ErrorCode::invalid_use, "MPI {} in this process: a world of a communicator joins while it runs",
                 mpi.state() == MpiModule::State::before ? "has not been initialised" : "has been finalised");
-  RankScope scope = SetUp(mpi, options).join(comm, options, false);
+  RankScope scope = SetUp(mpi, options).join(comm, false);
   scope.world().set_interrupt_check(options.interrupt_check);
   return scope;
 }

@@ -59,23 +59,32 @@ std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)
   return by_rank;
 }
 
-void refuse_other_launcher(const char* what) {
+std::optional<OtherLauncher> other_launcher() {
   const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
   if (const char* const text = variable(separate_worlds_variable); text != nullptr && *text != '\0') {
     const std::string_view word = text;
-    if (word == "1") return;
+    if (word == "1") return std::nullopt;
     if (word != "0")
       throw_error(ErrorCode::bad_text, "{} is '{}'; it must be 0 or 1", separate_worlds_variable, printable(word));
   }
-  const std::optional<OtherLauncher> launcher = other_launcher(variable);
+  return other_launcher(variable);
+}
+
+std::string OtherLauncher::text() const {
+  return fmt::format("{} has started this process as one of {} ({})", name,
+                     processes > 0 ? std::to_string(processes) : "several", variables);
+}
+
+void refuse_other_launcher(const char* what) {
+  const std::optional<OtherLauncher> launcher = other_launcher();
   if (!launcher) return;
-  throw_error(ErrorCode::unsupported,
-              "{} has started this process as one of {} ({}), and each of them would have {}: ranks are started with "
-              "`tranship launch -n {} PROGRAM`, or join by an id (RankScope::join(id, rank, size), tranship.join, "
-              "nvshmem.init(mpi_comm=...)); {}=1 lets each process have worlds of its own",
-              launcher->name, launcher->processes > 0 ? std::to_string(launcher->processes) : "several",
-              launcher->variables, what, launcher->processes > 0 ? std::to_string(launcher->processes) : "N",
-              separate_worlds_variable);
+  throw_error(
+      ErrorCode::unsupported,
+      "{}, and each of them would have {}: ranks are started with `tranship launch -n {} PROGRAM`, or join by an "
+      "id (RankScope::join(id, rank, size), tranship.join, nvshmem.init(mpi_comm=...)); {}=1 lets each process "
+      "have worlds of its own",
+      launcher->text(), what, launcher->processes > 0 ? std::to_string(launcher->processes) : "N",
+      separate_worlds_variable);
 }
 
 }  // namespace tranship

@@ -16,6 +16,9 @@ struct OtherLauncher {
   std::string name;       ///< "mpirun (Open MPI)"
   int processes = 0;      ///< that it has started; 0 where it says only that there are several
   std::string variables;  ///< those that say so: "OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2"
+
+  /// "mpirun (Open MPI) has started this process as one of 4 (OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2)".
+  std::string text() const;
 };
 
 /// The launcher that has started this process as one of several; nothing for one alone. `variable` gives the text of a
@@ -23,8 +26,12 @@ struct OtherLauncher {
 /// which mpirun runs.
 std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)> variable);
 
-/// Throws `unsupported` where there is such a launcher, unless separate worlds are asked for; `bad_text` where that
-/// variable is neither 0 nor 1. `what` would come about in each of the processes: "the one rank of a world of its own".
+/// That of this process, unless separate worlds are asked for. Throws `bad_text` where that variable is neither 0
+/// nor 1.
+std::optional<OtherLauncher> other_launcher();
+
+/// Throws `unsupported` where there is such a launcher. `what` would come about in each of the processes: "the one
+/// rank of a world of its own". Throws as other_launcher() does.
 void refuse_other_launcher(const char* what);
 
 }  // namespace tranship

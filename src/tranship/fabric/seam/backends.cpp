@@ -21,7 +21,7 @@ std::vector<Backend>& table() {
        &join_program, &make_world_id, &join_world},
       {"sim", Backend::State::present, "ranks are simulated under a seed, to find what is missing: simulate()"},
       {"mpi", Backend::State::present,
-       "ranks are the processes that mpirun or srun has started, on several machines: launch(f), RankScope::join()",
+       "ranks are the processes that mpirun or mpiexec has started, on several machines: launch(f), RankScope::join()",
        &join_mpi_job},
       {"cuda", Backend::State::absent, "ranks on cards: not in this build"},
   };
