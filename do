@@ -218,54 +218,39 @@ do_test() {
   ctest --preset release --parallel "$(nproc)" "$@"
 }
 
-# Runs tests of ranks on several hosts as jobs of each MPI: the processes are the ranks, and are told to share memory with
-# those of their host alone. Once as it is, once with messages cut so small that every way of a message is taken.
+# Runs tests of ranks on several hosts as MPI jobs, of which each process is a rank: 77 where something is skipped by name.
+run_jobs() { # PRESET LAYER WITHOUT OPTION...
+  local program=build/$1/bin/test_$2 without=$3 status=0
+  [[ -x $program ]] || fail "there is no $program: run ./do test first"
+  TRANSHIP_TEST_JOB=1 python3 -B tests/hosts/hosts.py test "${@:4}" --timeout 180 -- "$program" --gtest_brief=1 \
+    "--gtest_filter=OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*-$without" \
+    || status=$?
+  ((status == 0 || status == 77)) || fail "jobs of $program failed"
+  return "$status"
+}
+
+# Processes of this machine alone, which are told to share memory with those of their host only: once as it is, once with
+# messages cut so small that every way of a message is taken.
 do_jobs() { # [PRESET]
-  local preset=${1:-release} ranks=8 mpi sizes layer
-  for layer in fabric run collectives; do
-    [[ -x build/$preset/bin/test_$layer ]] || fail "there is no build/$preset/bin/test_$layer: run ./do test first"
-  done
+  local preset=${1:-release} mpi sizes layer
   for mpi in openmpi mpich; do
-    command -v "mpirun.$mpi" >/dev/null || { say "== no mpirun.$mpi: nothing is tested as its jobs"; continue; }
     [[ -e build/$preset/tranship/tranship_mpi_$mpi.so ]] || { say "== no header of $mpi: nothing is tested as its jobs"; continue; }
     # What a sandbox forbids is no fault of the tests.
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 "mpirun.$mpi" -n 1 true >build/job-$mpi.log 2>&1 \
-      || { say "== mpirun.$mpi starts no process here (build/job-$mpi.log says why): nothing is tested as its jobs"; continue; }
-    for layer in fabric run collectives; do
-      for sizes in "" 256,512,1000,2; do
-        [[ -n $sizes && $layer == collectives ]] || run_job "$preset" "$mpi" "$ranks" "$layer" "$sizes"
+    python3 -B tests/hosts/hosts.py test --cell "$mpi/0/1/block" -- true >build/job-$mpi.log 2>&1 \
+      || { say "== $mpi starts no process here (build/job-$mpi.log says why): nothing is tested as its jobs"; continue; }
+    for sizes in "" 256,512,1000,2; do
+      say "== jobs of $mpi, messages of ${sizes:-the usual sizes}"
+      for layer in fabric run collectives; do
+        [[ -n $sizes && $layer == collectives ]] || TRANSHIP_MPI_SIZES=$sizes run_jobs "$preset" "$layer" "" --cell "$mpi/0/8/block"
       done
     done
   done
 }
 
-job_tests='OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*'
-
-# MPI may hang when it is finalised (MPICH 4.0.2 does now and then): that is told apart from tests that hang.
-run_job() { # PRESET MPI RANKS LAYER SIZES
-  local done_folder log status=0 options=(-n "$3")
-  [[ $2 != openmpi ]] || options+=(--oversubscribe)
-  done_folder=$(mktemp -d)
-  log=build/job-$2-$4.log
-  env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TRANSHIP_TEST_JOB=1 TRANSHIP_TEST_DONE_DIR="$done_folder" \
-    ${5:+TRANSHIP_MPI_SIZES=$5} timeout --kill-after=10 180 "mpirun.$2" "${options[@]}" "build/$1/bin/test_$4" --gtest_brief=1 \
-    "--gtest_filter=$job_tests" \
-    >"$log" 2>&1 || status=$?
-  local ended
-  ended=$(find "$done_folder" -type f | wc -l)
-  rm -r "$done_folder"
-  if grep -aq '\[  FAILED  \]' "$log" || ((ended < $3)) || ((status != 0 && status != 124 && status != 137)); then
-    tail -n 40 "$log" >&2
-    fail "test_$4 as $3 processes of mpirun.$2${5:+ with messages of $5}: status $status, $ended of them came to the end (all of it in $log)"
-  fi
-  ((status == 0)) || say "== mpirun.$2 did not end after all tests had: MPI hangs when it is finalised"
-  say "== test_$4 as $3 processes of mpirun.$2${5:+, messages of $5}: passed"
-}
-
-# MPI jobs over test hosts on this machine: [--require-hosts] [PRESET]. Without root, what needs hosts is skipped by name; exit status 77
-# says so, unless --require-hosts makes it a failure.
+# MPI jobs over test hosts on this machine: [--require-hosts] [PRESET]. Without root, what needs hosts is skipped by name;
+# exit status 77 says so, unless --require-hosts makes it a failure.
 do_hosts() {
-  local preset=release options=() status=0 skipped=0 word
+  local preset=release options=() status=0 skipped=0 word layer
   for word in "$@"; do
     case $word in
       --require-hosts) options+=("$word") ;;
@@ -274,22 +259,15 @@ do_hosts() {
     esac
   done
   need "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}" "${hosts_packages[@]}"
-  python3 -B tests/hosts/hosts_test.py "${options[@]}" || status=$?
-  ((status == 0 || status == 77)) || fail "the tests of the test hosts failed"
-  skipped=$status
+  python3 -B tests/hosts/hosts_test.py "${options[@]}" || skipped=$?
+  ((skipped == 0 || skipped == 77)) || fail "the tests of the test hosts failed"
 
-  # The tests of ranks on several hosts, as jobs, where they have been built: each MPI on both numbers of hosts, and both placements.
+  # Each MPI on both numbers of hosts, and both placements.
+  options+=(--cell openmpi/2/8/block --cell openmpi/3/8/round --cell mpich/2/8/round --cell mpich/3/8/block)
   # Two tests ask which ranks share a machine as the tests have told them, and real hosts lie otherwise.
   local told='*arrays_of_peers_can_be_loaded_and_stored_where_they_are_reachable*:*teams_are_split_by_steps*'
-  local layer program cells=(--cell openmpi/2/8/block --cell openmpi/3/8/round --cell mpich/2/8/round --cell mpich/3/8/block)
   for layer in fabric run collectives; do
-    program=build/$preset/bin/test_$layer
-    [[ -x $program ]] || { say "== $program has not been built: its jobs are left out"; continue; }
-    status=0
-    TRANSHIP_TEST_JOB=1 python3 -B tests/hosts/hosts.py test "${options[@]}" "${cells[@]}" --timeout 180 -- \
-      "$program" --gtest_brief=1 "--gtest_filter=$job_tests-$told" || status=$?
-    ((status == 0 || status == 77)) || fail "jobs of $program failed"
-    ((status == 0)) || skipped=$status
+    run_jobs "$preset" "$layer" "$told" "${options[@]}" || skipped=$?
   done
   return "$skipped"
 }
