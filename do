@@ -232,12 +232,17 @@ run_jobs() { # PRESET LAYER WITHOUT OPTION...
 # Processes of this machine alone, which are told to share memory with those of their host only: once as it is, once with
 # messages cut so small that every way of a message is taken.
 do_jobs() { # [PRESET]
-  local preset=${1:-release} mpi sizes layer
+  local preset=${1:-release} mpi sizes layer level
   for mpi in openmpi mpich; do
     [[ -e build/$preset/tranship/tranship_mpi_$mpi.so ]] || { say "== no header of $mpi: nothing is tested as its jobs"; continue; }
     # What a sandbox forbids is no fault of the tests.
     python3 -B tests/hosts/hosts.py test --cell "$mpi/0/1/block" -- true >build/job-$mpi.log 2>&1 \
       || { say "== $mpi starts no process here (build/job-$mpi.log says why): nothing is tested as its jobs"; continue; }
+    for level in 3 0; do
+      say "== a program of $mpi with worlds of its communicators, threads of level $level"
+      python3 -B tests/hosts/hosts.py test --cell "$mpi/0/6/block" --timeout 180 -- \
+        "build/$preset/bin/communicators_$mpi" "$level" --gtest_brief=1 || fail "worlds of communicators of $mpi failed"
+    done
     for sizes in "" 256,512,1000,2; do
       say "== jobs of $mpi, messages of ${sizes:-the usual sizes}"
       for layer in fabric run collectives; do

@@ -20,7 +20,7 @@ function(tranship_mpi_module name abi folder) # FOLDERS TO LOOK IN
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tranship)
   target_include_directories(tranship_mpi_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(tranship_mpi_${name} SYSTEM PRIVATE ${folder})
-  target_compile_definitions(tranship_mpi_${name} PRIVATE TRANSHIP_MPI_ABI="${abi}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_compile_definitions(tranship_mpi_${name} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   target_compile_options(tranship_mpi_${name} PRIVATE ${tranship_warnings})
   # Nothing else in it calls a library.
   target_link_options(tranship_mpi_${name} PRIVATE LINKER:--as-needed)

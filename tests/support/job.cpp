@@ -67,18 +67,11 @@ struct Outcome {
   char text[1020] = {};
 };
 
-/// Tells its launcher that the tests are over and how they ended (tests/hosts/README.md), and ends MPI.
 class JobEnd : public ::testing::Environment {
  public:
   void TearDown() override {
-    const Job& job = Job::here();
-    if (const char* const folder = std::getenv("TRANSHIP_TEST_DONE_DIR")) {
-      if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(job.rank())).c_str(), "w")) {
-        std::fputs(::testing::UnitTest::GetInstance()->Failed() ? "1\n" : "0\n", file);
-        std::fclose(file);
-      }
-    }
-    job.mpi().finalise();
+    tell_launcher(Job::here().rank(), ::testing::UnitTest::GetInstance()->Failed());
+    Job::here().mpi().finalise();
   }
 };
 [[maybe_unused]] const auto* const job_end = is_in_job() ? ::testing::AddGlobalTestEnvironment(new JobEnd) : nullptr;
@@ -88,6 +81,15 @@ class JobEnd : public ::testing::Environment {
 bool is_in_job() {
   const char* const text = std::getenv("TRANSHIP_TEST_JOB");
   return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
+void tell_launcher(Rank rank, bool has_failed) {
+  const char* const folder = std::getenv("TRANSHIP_TEST_DONE_DIR");
+  if (folder == nullptr) return;
+  std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(rank)).c_str(), "w");
+  if (file == nullptr) return;
+  std::fputs(has_failed ? "1\n" : "0\n", file);
+  std::fclose(file);
 }
 
 void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body) {

@@ -14,4 +14,8 @@ bool is_in_job();
 /// launch_hosts throws. Processes that are on one host according to the options share memory only where they do.
 void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body);
 
+/// Tells the job's launcher, before MPI is finalised, that this rank's work is done and how it went
+/// (tests/hosts/README.md).
+void tell_launcher(Rank rank, bool has_failed);
+
 }  // namespace tranship::test

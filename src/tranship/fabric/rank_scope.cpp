@@ -34,17 +34,6 @@ struct RankScope::State {
   }
 };
 
-namespace {
-
-void check_not_simulated() {
-  if (std::getenv(simulation_variable) != nullptr)
-    throw_error(ErrorCode::unsupported,
-                "this program joins a world by its id, together with others, and a simulation starts one program: what "
-                "calls launch(f), or joins without an id, can be simulated");
-}
-
-}  // namespace
-
 RankScope RankScope::join() {
   if (SimulatedPart* const part = take_simulated_part()) return RankScope(*part);
   if (std::getenv(simulation_variable) != nullptr) simulate_main();
@@ -58,7 +47,7 @@ RankScope RankScope::join() {
 }
 
 RankScope RankScope::join(const WorldId& id, Rank rank, int size, const JoinOptions& options) {
-  check_not_simulated();
+  detail::refuse_to_be_simulated("by its id");
   if (rank < 0 || rank >= size)
     throw_error(ErrorCode::invalid_use, "a process joins as rank {} of {}: ranks are 0 to size - 1", rank, size);
   for (const Backend& backend : available_backends())

@@ -76,7 +76,7 @@ struct HostsEngine::Server {
 };
 
 HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap, Serving serving)
-    : wire_(wire), board_(board), rank_(rank), here_(here), heap_(heap) {
+    : wire_(wire), lent_bytes_min_(wire.lent_bytes_min()), board_(board), rank_(rank), here_(here), heap_(heap) {
   static_assert(sizeof(Head) <= Wire::head_bytes_max);
   board_.connect(here_, *this);
   if (serving == Serving::by_caller) return;
@@ -85,6 +85,11 @@ HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& her
 }
 
 HostsEngine::~HostsEngine() {
+  close();
+}
+
+void HostsEngine::close() noexcept {
+  if (is_closed_) return;
   // Others may still read what this rank has left in its heap.
   const Deadline deadline = Deadline::after_ns(linger_ns);
   const auto is_over = [&] {
@@ -102,9 +107,12 @@ HostsEngine::~HostsEngine() {
   }
   wait_for(is_over);
   is_ending_.store(true, std::memory_order_release);
-  if (!server_) return;
-  wire_.wake();
-  server_->thread.join();
+  if (server_) {
+    wire_.wake();
+    server_->thread.join();
+  }
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
 }
 
 bool HostsEngine::all_have_ended() const noexcept {
@@ -126,8 +134,16 @@ bool HostsEngine::progress() {
   return lock.owns_lock() && progress_locked();
 }
 
+void HostsEngine::check_open() const {
+  if (is_closed_)
+    throw_error(
+        ErrorCode::invalid_use,
+        "rank {} has left the ranks of other machines: what carries its messages has been ended (MPI_Finalize?)",
+        rank_);
+}
+
 bool HostsEngine::progress_locked() {
-  if (is_broken_) return false;
+  if (is_broken_ || is_closed_) return false;
   try {
     return wire_.progress(*this);
   } catch (const Error& error) {
@@ -141,12 +157,14 @@ bool HostsEngine::progress_locked() {
 void HostsEngine::send(Rank peer, const Head& head, std::span<const std::byte> body,
                        const std::shared_ptr<Wire::Lent>& lent) {
   const std::lock_guard lock(mutex_);
+  check_open();
   wire_.send(peer, bytes_of(head), body, lent);
 }
 
 std::shared_ptr<Awaited> HostsEngine::request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
                                               std::span<const std::byte> body) {
   const std::lock_guard lock(mutex_);
+  check_open();
   head.id = next_id_++;
   awaited_.emplace(head.id, awaited);
   wire_.send(peer, bytes_of(head), body);
@@ -168,7 +186,7 @@ std::shared_ptr<Wire::Lent> HostsEngine::put(Transport::Remote target, const Cop
     head.value = signal->value;
   }
   const std::size_t bytes = std::size_t(head.count) * std::size_t(width);
-  const bool is_long = bytes >= wire_.lent_bytes_min();
+  const bool is_long = bytes >= lent_bytes_min_;
   const std::span in_place(static_cast<const std::byte*>(source), bytes);
   if (!head.has_block && is_dense(block.source_strides, block, width)) {
     auto lent = is_long ? std::make_shared<Wire::Lent>() : nullptr;
@@ -225,7 +243,7 @@ void HostsEngine::order(Rank peer) {
 
 bool HostsEngine::is_congested(Rank peer) {
   const std::lock_guard lock(mutex_);
-  return wire_.waiting_bytes(peer) > waiting_bytes_max;
+  return !is_closed_ && wire_.waiting_bytes(peer) > waiting_bytes_max;
 }
 
 std::shared_ptr<Awaited> HostsEngine::flush(Rank peer) {
@@ -240,6 +258,7 @@ void HostsEngine::bring(Rank peer, Key meeting, std::span<const std::byte> bytes
 std::optional<std::vector<std::byte>> HostsEngine::take(Rank peer, Key meeting) {
   progress();
   const std::lock_guard lock(mutex_);
+  check_open();
   const auto found = brought_.find({meeting.slot, meeting.number, peer});
   if (found == brought_.end()) return std::nullopt;
   std::vector<std::byte> out = std::move(found->second);
@@ -308,7 +327,7 @@ void HostsEngine::answer_get(Rank from, const Head& head, const CopyBlock& block
   const Head answer{.op = Op::answer, .id = head.id};
   const std::byte* const at = heap_ + head.offset;
   const std::size_t bytes = std::size_t(element_count(block)) * head.width;
-  if (bytes >= wire_.lent_bytes_min()) {
+  if (bytes >= lent_bytes_min_) {
     auto lent = std::make_shared<Wire::Lent>();
     if (is_dense(block.source_strides, block, head.width))
       return wire_.send(from, bytes_of(answer), std::span(at, bytes), lent);  // the heap outlives the engine
@@ -347,10 +366,20 @@ void HostsEngine::lost(Rank peer) {
                      fmt::format("rank {} cannot be reached from rank {} any more", peer, rank_));
 }
 
-void HostsEngine::send_end(Rank rank) {
+void HostsEngine::notify(Rank peer, const Head& head, std::span<const std::byte> body) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (is_broken_ || is_closed_) return;
+  try {
+    wire_.send(peer, bytes_of(head), body);
+  } catch (const Error&) {
+    is_broken_ = true;
+  }
+}
+
+void HostsEngine::send_end(Rank rank) noexcept {
   const Board::Entry entry = board_.entry_of(rank);
   for (Rank peer = 0; peer < board_.ranks(); ++peer)
-    if (here_.member_of(peer) < 0) send(peer, {.op = Op::told, .slot = rank}, bytes_of(entry));
+    if (here_.member_of(peer) < 0) notify(peer, {.op = Op::told, .slot = rank}, bytes_of(entry));
 }
 
 void HostsEngine::tell(Rank rank) noexcept {
@@ -367,7 +396,7 @@ void HostsEngine::tell_at_end(Rank rank) noexcept {
   const auto has_left = [&] {
     const std::lock_guard lock(mutex_);
     progress_locked();
-    return wire_.is_idle();
+    return is_closed_ || wire_.is_idle();
   };
   while (!has_left() && !deadline.passed()) wire_.wait(100'000);
 }
@@ -375,7 +404,7 @@ void HostsEngine::tell_at_end(Rank rank) noexcept {
 void HostsEngine::ask(Rank rank) noexcept {
   if (board_.ended(rank)) return;
   const std::uint64_t before = shown_.load(std::memory_order_acquire);
-  send(rank, {.op = Op::asked});
+  notify(rank, {.op = Op::asked}, {});
   const Deadline deadline = Deadline::after_ns(ask_ns);
   while (shown_.load(std::memory_order_acquire) == before && !deadline.passed())
     if (!progress()) wire_.wait(100'000);

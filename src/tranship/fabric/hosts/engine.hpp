@@ -47,8 +47,11 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   /// of the job; `here` are the ranks of this machine. `heap` is this rank's own.
   HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap,
               Serving serving = Serving::by_thread);
-  /// Serves the ranks of other machines until all of them have ended, for a minute at most.
+  /// As close().
   ~HostsEngine() override;
+  /// Serves the ranks of other machines until all of them have ended, for a minute at most. The wire is not used any
+  /// more afterwards, and requests throw `invalid_use`.
+  void close() noexcept;
 
   Rank rank() const noexcept { return rank_; }
   const Members& here() const noexcept { return here_; }
@@ -88,6 +91,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   std::shared_ptr<Awaited> request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
                                    std::span<const std::byte> body = {});
   // The next ones with the lock.
+  void check_open() const;
   bool progress_locked();
   Place place(Rank from, std::span<const std::byte> head, std::size_t body_bytes) override;
   void received(Rank from, std::span<const std::byte> head, std::span<const std::byte> body) override;
@@ -95,10 +99,13 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   void answer_get(Rank from, const Head& head, const CopyBlock& block);
   void answered(const Head& head, std::span<const std::byte> body);
   void serve();
-  void send_end(Rank rank);
+  /// What no one waits for: it vanishes where the wire has failed.
+  void notify(Rank peer, const Head& head, std::span<const std::byte> body) noexcept;
+  void send_end(Rank rank) noexcept;
   bool all_have_ended() const noexcept;
 
-  Wire& wire_;
+  Wire& wire_;  // until it is closed
+  std::size_t lent_bytes_min_;
   Board& board_;
   Rank rank_;
   Members here_;
@@ -107,6 +114,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   std::mutex mutex_;                  // guards the wire and what follows
   std::uint64_t next_id_ = 1;
   bool is_broken_ = false;  // the wire has failed
+  bool is_closed_ = false;
   std::unordered_map<std::uint64_t, std::shared_ptr<Awaited>> awaited_;
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
   std::atomic<std::uint64_t> shown_ = 0;  // entries that were asked for and have come

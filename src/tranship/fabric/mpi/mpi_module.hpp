@@ -1,4 +1,4 @@
-// Private: MpiModule, what this library calls of an MPI, as a table of functions without a type of <mpi.h> in it.
+// Detail: MpiModule, what this library calls of an MPI, as a table of functions without a type of <mpi.h> in it.
 //
 // Each ABI of MPI has a module, a small shared library that is compiled with a header of that ABI and names no library
 // that it needs: it is loaded after the MPI that it then calls. So one build of tranship serves every MPI.
@@ -33,6 +33,9 @@ struct MpiModule {
   // All that follows returns 0, or a code for error_text.
   int (*initialise)(MpiThreads wanted);
   int (*finalise)();
+  /// `call` is called at the beginning of MPI_Finalize, while MPI still works, unless `key` is given back before.
+  int (*at_finalise)(void (*call)(void* with), void* with, int* key);
+  int (*not_at_finalise)(int key);
   void (*error_text)(int code, char* text, std::size_t size);
   /// The first line, of so many characters at most.
   void (*library_version)(char* text, std::size_t size);

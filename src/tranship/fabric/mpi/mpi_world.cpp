@@ -27,6 +27,7 @@
 #include <tranship/fabric/processes/machine_identity.hpp>
 #include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
+#include <tranship/fabric/sim/simulate_program.hpp>
 
 namespace tranship {
 namespace {
@@ -79,26 +80,43 @@ struct Step {
 /// All that a rank of such a world has besides its world.
 struct MpiPart {
   const MpiModule& mpi;
+  Rank rank = 0;
   MpiHandle comm = 0;
   std::shared_ptr<SharedWorld> shared = {};
   std::unique_ptr<MpiWire> wire = {};
   std::unique_ptr<HostsEngine> engine = {};
+  std::optional<int> finalise_key = {};
 
   explicit MpiPart(const MpiModule& m) : mpi(m) {}
   MpiPart(const MpiPart&) = delete;
   MpiPart& operator=(const MpiPart&) = delete;
   ~MpiPart() {
-    engine.reset();
+    if (finalise_key && mpi.state() == MpiModule::State::running) mpi.not_at_finalise(*finalise_key);
+    leave_mpi();
+  }
+  /// Of the world itself what needs MPI ends: it is there still when MPI is finalised.
+  static void at_finalise(void* with) {
+    MpiPart& self = *static_cast<MpiPart*>(with);
+    self.finalise_key.reset();
+    if (self.engine && !self.shared->board().ended(self.rank)) self.shared->board().post_finished(self.rank);
+    self.leave_mpi();
+  }
+  /// Whether some world of this process has failed: then MPI is not finalised, which would wait for processes that are
+  /// gone.
+  static std::atomic<bool>& has_failed() {
+    static std::atomic<bool> failed = false;
+    return failed;
+  }
+
+ private:
+  void leave_mpi() noexcept {
+    if (engine) engine->close();
     wire.reset();
     // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
     const bool is_well = shared && !shared->board().has_failed();
     if (is_well && comm != 0 && mpi.state() == MpiModule::State::running) mpi.free(comm);
+    comm = 0;
     if (!is_well) has_failed() = true;
-  }
-  /// Whether some world of this process has: then MPI is not finalised, which would wait for processes that are gone.
-  static std::atomic<bool>& has_failed() {
-    static std::atomic<bool> failed = false;
-    return failed;
   }
 };
 
@@ -114,6 +132,7 @@ class SetUp {
   RankScope join(MpiHandle user_comm, bool is_own_mpi) {
     duplicate(user_comm);
     check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
+    part_->rank = rank_;
     check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
     const LocalSocket door = greet();
     compare();
@@ -122,6 +141,9 @@ class SetUp {
     const Members here = Members::of(here_);
     const int hosts = *std::max_element(hosts_.begin(), hosts_.end()) + 1;
     SharedWorld& shared = *part_->shared;
+    int key = 0;
+    check_mpi(mpi_, mpi_.at_finalise(&MpiPart::at_finalise, part_.get(), &key), "keep what is called at its end");
+    part_->finalise_key = key;
     if (hosts == 1)
       return RankScope(part_, shared.board(), rank_, timeout_ns_,
                        [&] { return std::make_unique<ProcessesFabric>(part_->shared, rank_); });
@@ -356,6 +378,12 @@ std::optional<RankScope> join_mpi_job() {
 }
 
 RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options) {
+  detail::refuse_to_be_simulated("by a communicator of MPI");
+  if (mpi.version != MpiModule::version_here)
+    throw_error(ErrorCode::mismatch,
+                "this program was compiled with version {} of the table of MPI's calls, and runs with a library of "
+                "version {}",
+                mpi.version, MpiModule::version_here);
   if (mpi.state() != MpiModule::State::running)
     throw_error(ErrorCode::invalid_use, "MPI {} in this process: a world of a communicator joins while it runs",
                 mpi.state() == MpiModule::State::before ? "has not been initialised" : "has been finalised");

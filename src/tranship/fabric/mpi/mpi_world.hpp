@@ -4,8 +4,7 @@
 
 #include <optional>
 
-#include <tranship/fabric/mpi/mpi_module.hpp>
-#include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/mpi/join_mpi.hpp>
 
 namespace tranship {
 
@@ -19,10 +18,5 @@ inline constexpr const char* mpi_sizes_variable = "TRANSHIP_MPI_SIZES";
 /// asked for. Initialises MPI where that has not been done, and finalises it at the end of the process then. Throws as
 /// below, and `mismatch` where the launcher has started another number of processes than MPI knows of.
 std::optional<RankScope> join_mpi_job();
-
-/// Collective over a communicator of MPI, which may be freed afterwards. Throws, on all of its processes, `invalid_use`
-/// for what is no intracommunicator, `mismatch` where builds or heaps differ, `timeout`; on those that find it out
-/// `io` and `no_memory`.
-RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options);
 
 }  // namespace tranship

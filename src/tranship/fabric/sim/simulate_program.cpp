@@ -63,6 +63,14 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
   return result;
 }
 
+void detail::refuse_to_be_simulated(std::string_view way) {
+  if (std::getenv(simulation_variable) != nullptr)
+    throw_error(ErrorCode::unsupported,
+                "this program joins a world {}, together with others, and a simulation starts one program: what calls "
+                "launch(f), or joins without naming a world, can be simulated",
+                way);
+}
+
 void detail::simulate_seeds(FunctionRef<void(World&)> body) {
   const char* text = std::getenv(simulation_variable);
   int descriptor = -1;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tranship/base/function_ref.hpp>
@@ -43,6 +44,8 @@ inline constexpr const char* simulation_variable = "TRANSHIP_SIMULATION";
 namespace detail {
 /// As the process that simulate_program has started.
 void simulate_seeds(FunctionRef<void(World&)> body);
+/// Throws `unsupported` in such a process: it joins a world in a way that needs other processes, "by its id".
+void refuse_to_be_simulated(std::string_view way);
 }  // namespace detail
 
 }  // namespace tranship

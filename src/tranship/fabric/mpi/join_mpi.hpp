@@ -1,0 +1,12 @@
+// Detail: a world of the processes of a communicator, by a table of the calls of its MPI.
+#pragma once
+
+#include <tranship/fabric/mpi/mpi_module.hpp>
+#include <tranship/fabric/rank_scope.hpp>
+
+namespace tranship {
+
+/// What <tranship/mpi.hpp> says of the call with an MPI_Comm. `mpi` stays where it is.
+RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options);
+
+}  // namespace tranship
