@@ -171,7 +171,7 @@ choose_device() {
 
 # A wheel with the libraries in it, for machines without them.
 do_wheel() {
-  need "${build_packages[@]}" "${test_packages[@]}"
+  need "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}"
   need_venv "${python_packages[@]}" "${wheel_packages[@]}" || fail "a wheel cannot be built without these"
   local bin=$PWD/build/venv/bin
   mkdir -p build/wheel

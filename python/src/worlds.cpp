@@ -22,6 +22,8 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/mpi/join_mpi.hpp>
+#include <tranship/fabric/mpi/mpi_library.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
@@ -290,6 +292,29 @@ std::int64_t in_ns(double seconds) {
   return seconds < 9e9 ? std::int64_t(seconds * 1e9) : INT64_MAX;
 }
 
+/// Throws where this process cannot join a world.
+JoinOptions join_options(std::optional<double> timeout, std::optional<std::size_t> heap_bytes) {
+  if (std::getenv(simulation_variable) != nullptr)
+    throw_error(
+        ErrorCode::unsupported,
+        "a simulation runs a function once for each rank, and this interpreter runs its program once: launch(f) "
+        "can be simulated");
+  JoinOptions options{.heap_bytes = heap_bytes, .interrupt_check = &check_signals};
+  if (timeout) options.timeout_ns = in_ns(*timeout);
+  return options;
+}
+
+std::shared_ptr<RankHandle> joined(FunctionRef<RankScope()> join, const JoinOptions& options) {
+  auto out = without_gil([&] {
+    auto handle = std::make_shared<RankHandle>(join());
+    handle->world().set_interrupt_check(options.interrupt_check);
+    if (options.timeout_ns) handle->world().set_timeout_ns(*options.timeout_ns);
+    return handle;
+  });
+  RankOfThread::set(out->world().rank());
+  return out;
+}
+
 WorldId world_id_of(const nb::bytes& bytes) {
   WorldId id;
   if (bytes.size() != id.bytes.size())
@@ -409,36 +434,34 @@ void bind_worlds(nb::module_& module) {
       "join",
       [](const std::optional<nb::bytes>& id, Rank rank, int size, std::optional<double> timeout,
          std::optional<std::size_t> heap_bytes) {
-        if (std::getenv(simulation_variable) != nullptr)
-          throw_error(ErrorCode::unsupported,
-                      "a simulation runs a function once for each rank, and this interpreter runs its program once: "
-                      "launch(f) can be simulated");
-        JoinOptions options{.heap_bytes = heap_bytes, .interrupt_check = &check_signals};
-        if (timeout) options.timeout_ns = in_ns(*timeout);
+        const JoinOptions options = join_options(timeout, heap_bytes);
         std::optional<WorldId> name;
         if (id) name = world_id_of(*id);
-        auto joined = without_gil([&] {
-          auto handle =
-              std::make_shared<RankHandle>(name ? RankScope::join(*name, rank, size, options) : RankScope::join());
-          handle->world().set_interrupt_check(options.interrupt_check);
-          if (options.timeout_ns) handle->world().set_timeout_ns(*options.timeout_ns);
-          return handle;
-        });
-        RankOfThread::set(joined->world().rank());
-        return joined;
+        return joined([&] { return name ? RankScope::join(*name, rank, size, options) : RankScope::join(); }, options);
       },
       "id"_a.none(), "rank"_a, "size"_a, "timeout"_a.none(), "heap_bytes"_a.none(),
       "Joins the world of an id, or the one that this process was started for.");
   module.def(
+      "join_mpi",
+      [](std::uint64_t comm, std::optional<double> timeout, std::optional<std::size_t> heap_bytes) {
+        const Result<MpiLibrary>& library = mpi_library();
+        if (!library) throw library.error();
+        const JoinOptions options = join_options(timeout, heap_bytes);
+        return joined([&] { return join_mpi(*library.value().mpi, comm, options); }, options);
+      },
+      "comm"_a, "timeout"_a.none(), "heap_bytes"_a.none(),
+      "Collective: joins the world of a communicator, by its bits.");
+  module.def(
       "leave",
-      [](RankHandle& self, nb::handle exception) {
+      [](RankHandle& self, nb::handle exception, int rank_of_thread) {
         if (exception.is_none())
           self.close();
         else
           self.close(error_of(exception));
-        RankOfThread::set(-1);
+        RankOfThread::set(rank_of_thread);
       },
-      "world"_a, "exception"_a.none(), "Ends all that lives in a world that was joined, and the rank's part in it.");
+      "world"_a, "exception"_a.none(), "rank_of_thread"_a,
+      "Ends all that lives in a world that was joined, and the rank's part in it.");
   module.def(
       "launch_ranks",
       [](int ranks, const nb::callable& f, const std::string& kind, std::optional<double> timeout,

@@ -634,4 +634,4 @@ def test_a_communicator_of_several_machines_is_refused():
             return [mine, ("another machine", False)]
 
     with pytest.raises(ts.Unsupported, match="2 ranks of the communicator are on 2 machines"):
-        nvshmem.init(mpi_comm=Communicator(), initializer_method="mpi")
+        nvshmem.init(mpi_comm=Communicator(), initializer_method="emulated_mpi")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import ctypes
 import math
 import operator
 import os
@@ -10,7 +12,7 @@ import pickle
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, NoReturn, Optional, SupportsIndex, TypeVar, Union, overload
 
@@ -33,7 +35,7 @@ Order = Literal["C", "F"]
 class World:
     """One rank's view of all ranks that run together.
 
-    It ends with the function that :func:`launch` runs, or with :meth:`leave` where it was joined (:func:`join`); calls
+    It ends with the function that :func:`launch` runs, or with :meth:`leave` where it was joined (:func:`join`, :meth:`from_mpi`); calls
     after that raise :class:`InvalidUse`. Used by the thread of its rank. Calls marked *collective* must be made by all
     ranks, in the same order; they wait for all ranks until ``timeout``, and raise :class:`Mismatch` on every rank when the
     calls differ, :class:`TimeoutError`, and :class:`PeerLost` as soon as a rank has failed.
@@ -43,6 +45,46 @@ class World:
 
     def __init__(self, core: _core.World) -> None:
         self._core = core
+
+    @classmethod
+    def from_mpi(cls, comm: Any, *, timeout: Optional[float] = None, heap_bytes: Optional[int] = None) -> World:
+        """Collective over a communicator of mpi4py: each of its processes becomes the rank that it is there.
+
+        Works on however many machines the processes are. Ranks that can hand each other memory share it, and all others
+        exchange messages on a duplicate of the communicator, which itself stays the caller's and may be freed at once. A
+        process may be in worlds of several communicators, and end them in any order, by :meth:`leave` or a ``with`` block;
+        :func:`current_world` is the one of them that was joined last.
+
+        Where MPI was initialised with ``MPI.THREAD_MULTIPLE``, as mpi4py does, a thread answers the ranks of other machines
+        while this one computes. At lower levels they wait until this rank waits or makes a call. MPI is not finalised here.
+
+        Parameters
+        ----------
+        comm
+            A ``mpi4py.MPI.Intracomm``.
+        timeout
+            Seconds that the others may take to come, and that a wait may take later: 60, or what ``TRANSHIP_TIMEOUT`` says.
+        heap_bytes
+            What each rank's symmetric heap may grow to. Ranks that say it must say the same.
+
+        Raises
+        ------
+        InvalidUse
+            For ``MPI.COMM_NULL``, an intercommunicator, what is no communicator of mpi4py, and when MPI has been finalised.
+        Mismatch
+            On all ranks, when heaps or builds differ.
+        TimeoutError
+            When some do not come.
+        Unsupported
+            Where this build has no module for that MPI (``tranship info`` names it), and under ``tranship simulate``.
+        """
+        _check_timeout(timeout)
+        mpi = sys.modules.get("mpi4py.MPI")
+        if mpi is None or not isinstance(comm, mpi.Comm):
+            raise InvalidUse(f"from_mpi takes a communicator of mpi4py, not {type(comm).__name__}")
+        handle = int.from_bytes(ctypes.string_at(mpi._addressof(comm), mpi._sizeof(comm)), sys.byteorder)
+        with _only_here():
+            return _begin(lambda: _core.join_mpi(handle, timeout, heap_bytes))
 
     def __repr__(self) -> str:
         try:
@@ -218,7 +260,7 @@ class World:
         return None if sub is None else World(sub)
 
     def leave(self) -> None:
-        """Ends this rank's part in a world that it has joined (:func:`join`), and all that lives in the world.
+        """Ends this rank's part in a world that it has joined (:func:`join`, :meth:`from_mpi`), and all that lives in it.
 
         Not collective; does not wait for other ranks, which see that this one has finished. What they still need of its
         memory must have been read: a :meth:`barrier` before says so.
@@ -241,7 +283,7 @@ class World:
         traceback: Optional[TracebackType],
     ) -> None:
         """Leaves, if the block has not: as failed where an exception leaves it, other than ``SystemExit`` of 0."""
-        if _joined is not None and _joined.world is self:
+        if any(part.world is self for part in _parts):
             ends_well = isinstance(exception, SystemExit) and not exception.code
             _part_of(self).leave(None if ends_well else exception)
 
@@ -252,7 +294,8 @@ def _check_timeout(seconds: Optional[float]) -> None:
 
 
 def current_world() -> World:
-    """The world of the rank that calls: inside of :func:`launch`, or from :func:`join` until it leaves."""
+    """The world of the rank that calls: inside of :func:`launch`, or from :func:`join` or :meth:`World.from_mpi` until it
+    leaves."""
     world: Optional[World] = current.get()
     if world is None:
         raise InvalidUse("this is no rank: a world is what launch() gives to its function, or what join() returns")
@@ -267,23 +310,24 @@ class _Part(NamedTuple):
     uncaught_before: Optional[BaseException]
 
     def leave(self, exception: Optional[BaseException]) -> None:
-        global _joined
-        _joined = None
+        _parts.remove(self)
+        left = next((part.world for part in reversed(_parts) if part.thread is self.thread), None)
         if current.get() is self.world:
-            current.set(None)
-        _core.leave(self.world._core, exception)
+            current.set(left)
+        _core.leave(self.world._core, exception, -1 if left is None else left.rank)
 
 
-_joined: Optional[_Part] = None
+_parts: list[_Part] = []  # the last one that was joined last
 _joining = threading.Lock()
 
 
 def _part_of(world: World) -> _Part:
-    if _joined is None or _joined.world is not world:
+    part = next((part for part in _parts if part.world is world), None)
+    if part is None:
         raise InvalidUse("the rank has left this world, or has not joined it: launch() ends the worlds that it gives")
-    if _joined.thread is not threading.current_thread():
-        raise InvalidUse(f"the thread '{_joined.thread.name}' has joined this world: it is the one to leave it")
-    return _joined
+    if part.thread is not threading.current_thread():
+        raise InvalidUse(f"the thread '{part.thread.name}' has joined this world: it is the one to leave it")
+    return part
 
 
 def _last_uncaught() -> Optional[BaseException]:
@@ -293,21 +337,18 @@ def _last_uncaught() -> Optional[BaseException]:
 
 
 def _leave_at_exit() -> None:
-    part = _joined
-    if part is None:
-        return
-    if part.thread is not threading.current_thread() and part.thread.is_alive():
-        return  # a daemon is still at work in it; the others learn that this process has ended
-    is_interactive = bool(sys.flags.interactive) or hasattr(sys, "ps1")
-    uncaught = None if is_interactive else _last_uncaught()
-    part.leave(None if uncaught is part.uncaught_before else uncaught)
+    for part in reversed(_parts.copy()):
+        if part.thread is not threading.current_thread() and part.thread.is_alive():
+            continue  # a daemon is still at work in it; the others learn that this process has ended
+        is_interactive = bool(sys.flags.interactive) or hasattr(sys, "ps1")
+        uncaught = None if is_interactive else _last_uncaught()
+        part.leave(None if uncaught is part.uncaught_before else uncaught)
 
 
 def _forget_in_child() -> None:
-    global _joined
-    if _joined is not None and current.get() is _joined.world:
+    if any(current.get() is part.world for part in _parts):
         current.set(None)
-    _joined = None
+    _parts.clear()
 
 
 atexit.register(_leave_at_exit)
@@ -386,31 +427,35 @@ def join(
     True
     >>> world.leave()
     """
+    with _only_here():
+        already = current.get() or (_parts[-1].world if _parts else None)
+        if already is not None:
+            raise InvalidUse(f"this process is rank {already.rank} of a world of {already.size}, and has not left it")
+        _check_timeout(timeout)
+        if id is None:
+            if rank is not None or size is not None or heap_bytes is not None:
+                said = f"rank={rank}, size={size}, heap_bytes={heap_bytes}"
+                raise InvalidUse(f"{said}: needs an id; tranship launch has its own")
+            rank, size = 0, 1
+        elif rank is None or size is None:
+            raise InvalidUse(f"rank={rank}, size={size}: an id needs both")
+        return _begin(lambda: _core.join(id, rank, size, timeout, heap_bytes))
+
+
+@contextlib.contextmanager
+def _only_here() -> Iterator[None]:
     if not _joining.acquire(blocking=False):
         raise InvalidUse("another thread of this process is joining a world")
     try:
-        return _join(id, rank, size, timeout, heap_bytes)
+        yield
     finally:
         _joining.release()
 
 
-def _join(
-    id: Optional[bytes], rank: Optional[int], size: Optional[int], timeout: Optional[float], heap_bytes: Optional[int]
-) -> World:
-    global _joined
-    already = current.get() or (_joined.world if _joined is not None else None)
-    if already is not None:
-        raise InvalidUse(f"this process is rank {already.rank} of a world of {already.size}, and has not left it")
-    _check_timeout(timeout)
-    if id is None:
-        if rank is not None or size is not None or heap_bytes is not None:
-            raise InvalidUse(f"rank={rank}, size={size}, heap_bytes={heap_bytes}: needs an id; tranship launch has its own")
-        rank, size = 0, 1
-    elif rank is None or size is None:
-        raise InvalidUse(f"rank={rank}, size={size}: an id needs both")
+def _begin(join_core: Callable[[], _core.World]) -> World:
     uncaught_before = _last_uncaught()
-    world = World(_core.join(id, rank, size, timeout, heap_bytes))
-    _joined = _Part(world, threading.current_thread(), uncaught_before)
+    world = World(join_core())
+    _parts.append(_Part(world, threading.current_thread(), uncaught_before))
     current.set(world)
     return world
 

@@ -73,11 +73,12 @@ def init(
     uid, rank, nranks
         For ``"uid"``: the id that one rank has made, this rank, and how many there are.
     mpi_comm
-        For ``"mpi"`` and ``"emulated_mpi"``: a communicator of mpi4py, ``COMM_WORLD`` where nothing is said. Its ranks
-        must be on one machine.
+        For ``"mpi"`` and ``"emulated_mpi"``: a communicator of mpi4py, ``COMM_WORLD`` where nothing is said.
     initializer_method
-        ``"uid"``, ``"mpi"`` or ``"emulated_mpi"``; what is given says it where this does not. Without any, the rank is the one that :func:`tranship.launch` or
-        ``tranship launch`` has started; in a process that was started in another way, the one rank of a world.
+        ``"uid"``; ``"mpi"``, as :meth:`tranship.World.from_mpi`; ``"emulated_mpi"``, where any object with the methods of a
+        communicator brings an id to the ranks, which must be on one machine. What is given says it where this does not.
+        Without any, the rank is the one that :func:`tranship.launch`, ``tranship launch`` or ``mpirun`` has started; in a
+        process that was started in another way, the one rank of a world.
     timeout, heap_bytes
         As in :func:`tranship.join`.
 
@@ -86,7 +87,7 @@ def init(
     InvalidUse
         For a method that is none, or one that lacks its arguments; when this rank has been initialized already.
     Unsupported
-        For a communicator of several machines.
+        For a communicator of several machines, where it only emulates MPI; where this build has no module for that MPI.
     """
     before = of_this_thread()
     if before is not None and mpi_comm is None:
@@ -105,14 +106,17 @@ def init(
         if any(is_begun for _, is_begun in said):
             begun = [r for r, (_, is_begun) in enumerate(said) if is_begun]
             raise InvalidUse(f"init() was called before by ranks {begun} of the communicator's {nranks} (rank {rank})")
-        machines = len({machine for machine, _ in said})
-        if machines > 1:
-            raise Unsupported(
-                f"the {nranks} ranks of the communicator are on {machines} machines: memory is shared on one machine, "
-                "and a back-end of MPI for several ones is not in this build"
-            )
-        data = mpi_comm.bcast(_worlds.world_id() if rank == 0 else None, root=0)
-        world = _worlds.join(data, rank, nranks, timeout=timeout, heap_bytes=heap_bytes)
+        if method == "mpi":
+            world = _worlds.World.from_mpi(mpi_comm, timeout=timeout, heap_bytes=heap_bytes)
+        else:
+            machines = len({machine for machine, _ in said})
+            if machines > 1:
+                raise Unsupported(
+                    f"the {nranks} ranks of the communicator are on {machines} machines, and an id joins those of one: "
+                    "initializer_method='mpi' joins all of them"
+                )
+            data = mpi_comm.bcast(_worlds.world_id() if rank == 0 else None, root=0)
+            world = _worlds.join(data, rank, nranks, timeout=timeout, heap_bytes=heap_bytes)
     elif method == "uid":
         if uid is None or rank is None or nranks is None:
             raise InvalidUse(f"initializer_method='uid' needs uid, rank and nranks, not {uid}, {rank} and {nranks}")

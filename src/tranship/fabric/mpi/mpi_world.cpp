@@ -86,6 +86,7 @@ struct MpiPart {
   std::unique_ptr<MpiWire> wire = {};
   std::unique_ptr<HostsEngine> engine = {};
   std::optional<int> finalise_key = {};
+  bool is_refused_by_all = false;
 
   explicit MpiPart(const MpiModule& m) : mpi(m) {}
   MpiPart(const MpiPart&) = delete;
@@ -112,11 +113,14 @@ struct MpiPart {
   void leave_mpi() noexcept {
     if (engine) engine->close();
     wire.reset();
+    if (comm == 0) return;
     // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
-    const bool is_well = shared && !shared->board().has_failed();
-    if (is_well && comm != 0 && mpi.state() == MpiModule::State::running) mpi.free(comm);
+    const bool all_come_here = is_refused_by_all || (shared && !shared->board().has_failed());
+    if (!all_come_here)
+      has_failed() = true;
+    else if (mpi.state() == MpiModule::State::running)
+      mpi.free(comm);
     comm = 0;
-    if (!is_well) has_failed() = true;
   }
 };
 
@@ -209,7 +213,13 @@ class SetUp {
     const std::vector<Step> all = gather(mine, what);
     for (Rank rank = 0; rank < size_; ++rank)
       if (const Step& step = all[std::size_t(rank)]; step.code != 0)
-        throw Error(static_cast<ErrorCode>(step.code - 1), fmt::format("rank {} of {}: {}", rank, size_, step.text));
+        refuse(Error(static_cast<ErrorCode>(step.code - 1), fmt::format("rank {} of {}: {}", rank, size_, step.text)));
+  }
+
+  /// As all processes do.
+  [[noreturn]] void refuse(const Error& error) {
+    part_->is_refused_by_all = true;
+    throw Error(error);
   }
 
   LocalSocket greet() {
@@ -237,12 +247,12 @@ class SetUp {
     for (Rank rank = 0; rank < size_; ++rank) {
       const Hello& hello = hellos_[std::size_t(rank)];
       if (text(hello) != text(hellos_[0]))
-        throw_error(ErrorCode::mismatch, "rank 0 was built with \"{}\", rank {} with \"{}\"",
-                    printable(text(hellos_[0]), name_chars_max), rank, printable(text(hello), name_chars_max));
+        refuse(make_error(ErrorCode::mismatch, "rank 0 was built with \"{}\", rank {} with \"{}\"",
+                          printable(text(hellos_[0]), name_chars_max), rank, printable(text(hello), name_chars_max)));
       if (hello.says_heap_bytes == 0) continue;
       if (heap_bytes_ && *heap_bytes_ != hello.heap_bytes)
-        throw_error(ErrorCode::mismatch, "rank {} asks for symmetric heaps of {}, rank {} for {}", heap_rank_,
-                    amount(*heap_bytes_, "byte"), rank, amount(hello.heap_bytes, "byte"));
+        refuse(make_error(ErrorCode::mismatch, "rank {} asks for symmetric heaps of {}, rank {} for {}", heap_rank_,
+                          amount(*heap_bytes_, "byte"), rank, amount(hello.heap_bytes, "byte")));
       if (!heap_bytes_) heap_rank_ = rank;
       heap_bytes_ = hello.heap_bytes;
     }
