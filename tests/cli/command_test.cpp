@@ -751,6 +751,18 @@ TEST(Info, ListsBackends) {
     EXPECT_NE(text.find(backend.at("note").as_string()), std::string::npos) << text;
 }
 
+TEST(Info, SaysWhichMpiRanksMeetBy) {
+  const auto none = Workplace().run({"info", "--json"}).json().at("mpi");
+  EXPECT_NE(none.at("why_none").as_string().find("TRANSHIP_MPI names none"), std::string::npos) << none.dump();
+  std::set<std::string> abis;
+  for (const auto& module : none.at("modules").items()) abis.insert(module.at("abi").as_string());
+  EXPECT_TRUE(abis.contains("Open MPI") && abis.contains("MPICH")) << none.dump();
+  setenv("TRANSHIP_MPI", "libc.so.6", 1);
+  const std::string other = Workplace().run({"info"}).output;
+  unsetenv("TRANSHIP_MPI");
+  EXPECT_NE(other.find("'libc.so.6' is none of the MPI libraries"), std::string::npos) << other;
+}
+
 TEST(Info, RefusesAMalformedRequestForCards) {
   const auto info = Workplace().run({"info", "--json"}).json();
   bool has_cards = false;

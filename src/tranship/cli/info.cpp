@@ -10,6 +10,7 @@
 #include <tranship/cli/console.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/mpi/mpi_process.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/device/driver.hpp>
@@ -54,6 +55,29 @@ std::string places_text() {
   return table.text();
 }
 
+/// Of the MPI by which ranks meet on several machines: a word, and what there is to say of it.
+std::vector<std::pair<std::string, std::string>> mpi_rows(const MpiFacts& mpi) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!mpi.why_none.empty()) {
+    out.emplace_back("library", "none: " + mpi.why_none);
+  } else {
+    out.emplace_back("library", fmt::format("{} ({})", mpi.library, mpi.chosen));
+    out.emplace_back("version", mpi.version);
+    out.emplace_back("ABI", mpi.abi);
+    out.emplace_back("threads", mpi.threads.empty() ? "MPI is not running: no launcher has started this process"
+                                                    : fmt::format("{}, in a job of {}", mpi.threads,
+                                                                  amount(mpi.processes, "process", "processes")));
+  }
+  for (const MpiModuleFile& module : mpi.modules)
+    out.emplace_back("module",
+                     fmt::format("{}: {}", module.abi,
+                                 module.is_there ? module.file : module.file + " is missing: built without its mpi.h"));
+  out.emplace_back("network", mpi.interfaces.empty()
+                                  ? "no interface is up"
+                                  : fmt::format("{} (MPI chooses)", join_text(mpi.interfaces, ", ")));
+  return out;
+}
+
 /// How what no cache holds is moved.
 CopyMethod large_way() {
   return copy_method(std::numeric_limits<long long>::max());
@@ -67,11 +91,25 @@ void print_json() {
   for (const NamedDevices& one : devices_here())
     devices.push_back({{"kind", one.kind}, {"count", one.state.count}, {"note", one.state.note}});
   const Machine& machine = this_machine();
+  const MpiFacts mpi = mpi_facts();
+  Json modules = Json::array();
+  for (const MpiModuleFile& module : mpi.modules)
+    modules.push_back({{"abi", module.abi}, {"file", module.file}, {"is_there", module.is_there}});
   print_document(Json{{"version", TRANSHIP_VERSION},
                       {"build", TRANSHIP_BUILD},
                       {"compiler", TRANSHIP_COMPILER},
                       {"backends", backends},
                       {"devices", devices},
+                      {"mpi",
+                       {{"why_none", mpi.why_none},
+                        {"library", mpi.library},
+                        {"chosen", mpi.chosen},
+                        {"version", mpi.version},
+                        {"abi", mpi.abi},
+                        {"threads", mpi.threads},
+                        {"processes", mpi.processes},
+                        {"modules", modules},
+                        {"interfaces", mpi.interfaces}}},
                       {"machine",
                        {{"cores", machine.cores},
                         {"processing_units", machine.processing_units},
@@ -102,7 +140,9 @@ void print_text() {
   facts.add({"rows of 8 KiB and more", name_of(large_way().long_rows)});
   facts.add({"stores", fmt::format("plain below {}, then {} (TRANSHIP_STORES)", human_bytes(large_traffic_min()),
                                    name_of(large_way().stores))});
-  print(out + places_text() + "\n" + facts.text());
+  TextTable mpi({{"mpi"}, {""}});
+  for (const auto& [word, text] : mpi_rows(mpi_facts())) mpi.add({word, text});
+  print(out + places_text() + "\n" + mpi.text() + "\n" + facts.text());
 }
 
 }  // namespace

@@ -18,16 +18,18 @@ namespace {
 
 /// Libraries by what their ABI is called, and the module that serves it.
 struct Abi {
+  const char* name;
   const char* module;
   std::span<const std::string_view> libraries;
 };
 constexpr std::string_view openmpi_libraries[] = {"libmpi.so.40"};
 constexpr std::string_view mpich_libraries[] = {"libmpich.so.12", "libmpi.so.12"};
-constexpr Abi openmpi{"tranship_mpi_openmpi.so", openmpi_libraries};
-constexpr Abi mpich{"tranship_mpi_mpich.so", mpich_libraries};
+constexpr Abi openmpi{"Open MPI", "tranship_mpi_openmpi.so", openmpi_libraries};
+constexpr Abi mpich{"MPICH", "tranship_mpi_mpich.so", mpich_libraries};
+constexpr const Abi* abis[] = {&openmpi, &mpich};
 
 const Abi* abi_of(std::string_view file) {
-  for (const Abi* const abi : {&openmpi, &mpich})
+  for (const Abi* const abi : abis)
     for (const std::string_view library : abi->libraries)
       if (file.starts_with(library)) return abi;
   return nullptr;
@@ -96,12 +98,18 @@ std::vector<std::filesystem::path> module_folders() {
   return out;
 }
 
+/// The files that the module of an ABI could be.
+std::vector<std::filesystem::path> module_files(const Abi& abi) {
+  std::vector<std::filesystem::path> out;
+  std::error_code ignored;
+  for (const std::filesystem::path& folder : module_folders())
+    if (std::filesystem::exists(folder / abi.module, ignored)) out.push_back(folder / abi.module);
+  return out;
+}
+
 Result<const MpiModule*> load_module(const Abi& abi, const std::string& library) {
   std::string said;
-  for (const std::filesystem::path& folder : module_folders()) {
-    std::error_code ignored;
-    const std::filesystem::path path = folder / abi.module;
-    if (!std::filesystem::exists(path, ignored)) continue;
+  for (const std::filesystem::path& path : module_files(abi)) {
     void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!loaded) {
       said = dlerror();
@@ -168,6 +176,15 @@ Result<MpiLibrary> find() {
 const Result<MpiLibrary>& mpi_library() {
   static const auto& found = *new Result<MpiLibrary>(find());
   return found;
+}
+
+std::vector<MpiModuleFile> mpi_modules() {
+  std::vector<MpiModuleFile> out;
+  for (const Abi* const abi : abis) {
+    const std::vector<std::filesystem::path> files = module_files(*abi);
+    out.push_back({abi->name, files.empty() ? abi->module : files.front().string(), !files.empty()});
+  }
+  return out;
 }
 
 void check_mpi(const MpiModule& mpi, int code, const char* what) {

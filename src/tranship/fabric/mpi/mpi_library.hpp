@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <tranship/base/result.hpp>
 #include <tranship/fabric/mpi/mpi_module.hpp>
@@ -23,6 +24,14 @@ inline constexpr const char* mpi_modules_variable = "TRANSHIP_MPI_MODULES";
 /// Loaded once: an MPI that the process has already, else the one that the environment names, else that of the launcher
 /// that has started this process. Fails with `unsupported`, which says what was looked for and what is missing.
 const Result<MpiLibrary>& mpi_library();
+
+/// A file, or the name of one that is missing, for each ABI.
+struct MpiModuleFile {
+  std::string abi;
+  std::string file;
+  bool is_there = false;
+};
+std::vector<MpiModuleFile> mpi_modules();
 
 /// Throws `io` for a code of MPI that is not 0: "MPI cannot receive: ...".
 void check_mpi(const MpiModule& mpi, int code, const char* what);

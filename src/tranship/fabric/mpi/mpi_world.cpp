@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -22,6 +21,7 @@
 #include <tranship/base/printable.hpp>
 #include <tranship/fabric/hosts/hosts_fabric.hpp>
 #include <tranship/fabric/mpi/mpi_library.hpp>
+#include <tranship/fabric/mpi/mpi_process.hpp>
 #include <tranship/fabric/mpi/mpi_wire.hpp>
 #include <tranship/fabric/processes/local_socket.hpp>
 #include <tranship/fabric/processes/machine_identity.hpp>
@@ -102,12 +102,6 @@ struct MpiPart {
     if (self.engine && !self.shared->board().ended(self.rank)) self.shared->board().post_finished(self.rank);
     self.leave_mpi();
   }
-  /// Whether some world of this process has failed: then MPI is not finalised, which would wait for processes that are
-  /// gone.
-  static std::atomic<bool>& has_failed() {
-    static std::atomic<bool> failed = false;
-    return failed;
-  }
 
  private:
   void leave_mpi() noexcept {
@@ -117,7 +111,7 @@ struct MpiPart {
     // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
     const bool all_come_here = is_refused_by_all || (shared && !shared->board().has_failed());
     if (!all_come_here)
-      has_failed() = true;
+      leave_mpi_running();
     else if (mpi.state() == MpiModule::State::running)
       mpi.free(comm);
     comm = 0;
@@ -341,41 +335,17 @@ class SetUp {
   std::vector<LocalSocket> from_members_;
 };
 
-/// Whether the launcher of an MPI waits for this process to initialise it.
-bool has_launcher() {
-  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
-  return is_set("PMIX_NAMESPACE") || is_set("PMI_FD") || is_set("PMI_PORT");
-}
-
-void finalise_at_exit() {
-  const MpiModule& mpi = *mpi_library().value().mpi;
-  if (!MpiPart::has_failed() && mpi.state() == MpiModule::State::running) mpi.finalise();
-}
-
-/// Initialises MPI where that has not been done. Returns whether this library has done it.
-bool initialise(const MpiModule& mpi) {
-  static bool is_own = false;
-  if (mpi.state() == MpiModule::State::finalised)
-    throw_error(ErrorCode::invalid_use, "MPI has been finalised in this process: a world must join before");
-  if (mpi.state() == MpiModule::State::before) {
-    check_mpi(mpi, mpi.initialise(MpiThreads::multiple), "be initialised");
-    is_own = true;
-    std::atexit(&finalise_at_exit);
-  }
-  return is_own;
-}
-
 }  // namespace
 
 std::optional<RankScope> join_mpi_job() {
   const std::optional<OtherLauncher> launcher = other_launcher();
-  if (!launcher || !has_launcher()) return std::nullopt;
+  if (!launcher || !mpi_launcher_waits()) return std::nullopt;
   const Result<MpiLibrary>& library = mpi_library();
   if (!library)
     throw_error(ErrorCode::unsupported, "{}, and its MPI is not to be had: {}", launcher->text(),
                 library.error().message());
   const MpiModule& mpi = *library.value().mpi;
-  const bool is_own = initialise(mpi);
+  const bool is_own = initialise_mpi(mpi);
   int size = 0;
   check_mpi(mpi, mpi.size(mpi.world(), &size), "tell how many processes there are");
   if (launcher->processes > 0 && size != launcher->processes)
