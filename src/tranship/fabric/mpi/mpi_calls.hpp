@@ -145,10 +145,9 @@ inline int test(MpiHandle* request, bool* is_complete, MpiModule::Arrival* arriv
 }
 
 inline int withdraw(MpiHandle* request) {
-  return with_handle<MPI_Request>(request, [](MPI_Request* made) {
-    const int code = MPI_Cancel(made);
-    return code != MPI_SUCCESS ? code : MPI_Request_free(made);
-  });
+  // MPI would end the job for a request that is complete.
+  return with_handle<MPI_Request>(
+      request, [](MPI_Request* made) { return *made == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Cancel(made); });
 }
 
 /// What is called when MPI is being finalised, or no more.

@@ -59,7 +59,8 @@ struct MpiModule {
   int (*receive)(void* data, int size_bytes, int from, int tag, MpiHandle comm, MpiHandle* request);
   /// The request is gone once it is complete. `arrival` may be null.
   int (*test)(MpiHandle* request, bool* is_complete, Arrival* arrival);
-  /// A receive that nothing is to come to any more.
+  /// A receive that nothing is to come to any more, or that is complete. Its next test says whether it is complete: not
+  /// while a message is on its way into its memory.
   int (*withdraw)(MpiHandle* request);
 };
 

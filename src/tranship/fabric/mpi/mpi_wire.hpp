@@ -35,7 +35,8 @@ class MpiWire final : public Wire {
 
   /// Of a communicator that nothing else uses; it outlives this object.
   MpiWire(const MpiModule& mpi, MpiHandle comm, const Sizes& sizes);
-  /// Withdraws what it has posted. What has not left by then may never leave.
+  /// Withdraws what it has posted. What has not left by then may never leave. What MPI may still read or write stays:
+  /// for ever, where it is this object's own.
   ~MpiWire() override;
 
   void send(Rank peer, std::span<const std::byte> head, std::span<const std::byte> body,
