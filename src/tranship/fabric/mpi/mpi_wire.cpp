@@ -127,20 +127,23 @@ void MpiWire::post_receive(std::size_t at) {
             "receive");
 }
 
-void MpiWire::post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept,
-                   std::shared_ptr<Lent> lent) {
-  Leaving leaving{.kept = std::move(kept), .lent = std::move(lent)};
+void MpiWire::post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept) {
+  Leaving leaving{.kept = std::move(kept)};
   check_mpi(mpi_, mpi_.send(data, int(size_bytes), to, tag, comm_, &leaving.request), "send");
   leaving_.push_back(std::move(leaving));
 }
 
 void MpiWire::start(Rank to, Peer& peer, Outgoing& message) {
   peer.sent_bytes += message.bytes->size();
-  post(to, short_tag, message.bytes->data(), message.bytes->size(), message.bytes, nullptr);
+  post(to, short_tag, message.bytes->data(), message.bytes->size(), message.bytes);
+  if (message.body.empty()) return;
+  // Its pieces may leave in any order, and each of them holds this.
+  const std::shared_ptr<const void> pieces(message.body.data(), [lent = message.lent](const void*) {
+    lent->has_left.store(true, std::memory_order_release);
+  });
   for (std::size_t at = 0; at < message.body.size(); at += sizes_.piece_bytes) {
     const std::size_t bytes = std::min(sizes_.piece_bytes, message.body.size() - at);
-    const bool is_last = at + bytes == message.body.size();
-    post(to, message.tag, message.body.data() + at, bytes, message.lent, is_last ? message.lent : nullptr);
+    post(to, message.tag, message.body.data() + at, bytes, pieces);
   }
 }
 
@@ -200,7 +203,7 @@ void MpiWire::consumed(Rank from, Peer& peer, std::size_t size_bytes) {
 
 void MpiWire::tell(Rank to, const Frame& frame) {
   const Frame::Bytes bytes = frame.before({}, {});
-  post(to, short_tag, bytes->data(), bytes->size(), bytes, nullptr);
+  post(to, short_tag, bytes->data(), bytes->size(), bytes);
 }
 
 void MpiWire::part() {
@@ -304,7 +307,6 @@ bool MpiWire::progress(Receiver& receiver) {
   std::erase_if(leaving_, [&](Leaving& one) {
     bool is_complete = false;
     check_mpi(mpi_, mpi_.test(&one.request, &is_complete, nullptr), "send");
-    if (is_complete && one.lent) one.lent->has_left.store(true, std::memory_order_release);
     return is_complete;
   });
   return any;

@@ -57,13 +57,11 @@ class MpiWire final : public Wire {
   struct Leaving {
     MpiHandle request = 0;
     std::shared_ptr<const void> kept;
-    std::shared_ptr<Lent> lent;  ///< with the last piece of its body
   };
 
   Peer& peer(Rank rank);
   void start(Rank to, Peer& peer, Outgoing& message);
-  void post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept,
-            std::shared_ptr<Lent> lent);
+  void post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept);
   void post_receive(std::size_t at);
   void take(Rank from, std::span<const std::byte> bytes, Receiver& receiver);
   void receive_body(Rank from, Incoming& message);
