@@ -284,8 +284,11 @@ void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiv
     message.own.resize(message.body_bytes);
     message.at = message.own.data();
   }
-  // What the wire itself keeps shows nowhere before its turn.
-  message.has_to_wait = place.at != nullptr && place.in_order && peer.held.size() > 1;
+  // What the wire itself keeps shows nowhere before its turn. Bodies under one tag, which come round, are received in
+  // the order in which they were sent.
+  const auto is_waiting_so = [&](const Incoming& one) { return one.has_to_wait && one.tag == message.tag; };
+  message.has_to_wait = (place.at != nullptr && place.in_order && peer.held.size() > 1) ||
+                        std::any_of(peer.held.begin(), std::prev(peer.held.end()), is_waiting_so);
   if (!message.has_to_wait) receive_body(from, message);
 }
 
