@@ -83,7 +83,8 @@ struct MpiWire::Peer {
   std::deque<Incoming> held;
   std::uint64_t taken_bytes = 0;
   std::uint64_t told_bytes = 0;
-  bool has_parted = false;
+  bool has_parted = false;      ///< it takes all, whatever the window, and sends nothing more
+  bool is_parted_from = false;  ///< has been told so by this rank
 };
 
 MpiWire::MpiWire(const MpiModule& mpi, MpiHandle comm, const Sizes& sizes) : mpi_(mpi), comm_(comm), sizes_(sizes) {
@@ -115,7 +116,7 @@ MpiWire::Peer& MpiWire::peer(Rank rank) {
   std::unique_ptr<Peer>& at = peers_[rank];
   if (at) return *at;
   at = std::make_unique<Peer>();
-  if (has_parted_) tell(rank, {.kind = Frame::Kind::parting});
+  if (has_parted_) part_from(rank, *at);
   return *at;
 }
 
@@ -181,12 +182,13 @@ void MpiWire::send(Rank to, std::span<const std::byte> head, std::span<const std
 void MpiWire::start_waiting(Rank to, Peer& peer) {
   while (!peer.waiting.empty()) {
     Outgoing& next = peer.waiting.front();
-    if (peer.sent_bytes + next.bytes->size() > peer.received_bytes + sizes_.window_bytes) return;
+    if (!peer.has_parted && peer.sent_bytes + next.bytes->size() > peer.received_bytes + sizes_.window_bytes) return;
     start(to, peer, next);
     peer.waiting_bytes -= next.bytes->size() + next.body.size();
     peer.waiting.pop_front();
     --waiting_messages_;
   }
+  if (has_parted_) part_from(to, peer);
 }
 
 std::size_t MpiWire::waiting_bytes(Rank rank) const {
@@ -196,7 +198,7 @@ std::size_t MpiWire::waiting_bytes(Rank rank) const {
 
 void MpiWire::consumed(Rank from, Peer& peer, std::size_t size_bytes) {
   peer.taken_bytes += size_bytes;
-  if (has_parted_ || peer.taken_bytes - peer.told_bytes < sizes_.window_bytes / 2) return;
+  if (peer.is_parted_from || peer.taken_bytes - peer.told_bytes < sizes_.window_bytes / 2) return;
   peer.told_bytes = peer.taken_bytes;
   tell(from, {.kind = Frame::Kind::credit, .body_bytes = peer.taken_bytes});
 }
@@ -206,10 +208,16 @@ void MpiWire::tell(Rank to, const Frame& frame) {
   post(to, short_tag, bytes->data(), bytes->size(), bytes);
 }
 
+void MpiWire::part_from(Rank rank, Peer& peer) {
+  if (peer.is_parted_from || !peer.waiting.empty()) return;
+  peer.is_parted_from = true;
+  tell(rank, {.kind = Frame::Kind::parting});
+}
+
 void MpiWire::part() {
   // MPI gives the number of a communicator that was freed to the next one: nothing of this one may be on its way then.
   has_parted_ = true;
-  for (const auto& [rank, peer] : peers_) tell(rank, {.kind = Frame::Kind::parting});
+  for (const auto& [rank, peer] : peers_) part_from(rank, *peer);
 }
 
 bool MpiWire::is_idle() const {
@@ -265,7 +273,7 @@ void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiv
   }
   if (frame.kind == Frame::Kind::parting) {
     peer.has_parted = true;
-    return;
+    return start_waiting(from, peer);
   }
   const bool comes_apart = frame.kind == Frame::Kind::head;
   if (!comes_apart && peer.held.empty()) {

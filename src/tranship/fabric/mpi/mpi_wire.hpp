@@ -4,7 +4,9 @@
 // Short messages go to a ring of receives that each rank has posted, and are taken in the order in which these were
 // posted, which is the order in which MPI has matched them. A long message sends its head so, and its body under a tag
 // of its own, which is received where it belongs. What comes from the same rank meanwhile waits for it. A rank sends
-// another one so many bytes of short messages that have not been received there, and no more.
+// another one so many bytes of short messages that have not been received there, and no more. A rank that has parted
+// says so to each peer behind all that it has sent there. That is its last message, so it gives no credit for what
+// still comes, which the peer then sends at once.
 #pragma once
 
 #include <condition_variable>
@@ -70,6 +72,7 @@ class MpiWire final : public Wire {
   bool deliver(Rank from, Peer& peer, Receiver& receiver);
   void consumed(Rank from, Peer& peer, std::size_t size_bytes);
   void start_waiting(Rank to, Peer& peer);
+  void part_from(Rank rank, Peer& peer);
   /// What takes no part in the window.
   void tell(Rank to, const Frame& frame);
 
