@@ -36,7 +36,7 @@ class MpiModel {
     takes_any_receive,         ///< a message meets any of the receives that fit
     overtakes,                 ///< messages of one rank under one tag arrive in any order
     completes_sends_early,     ///< of other tags than 1, before their memory is read
-    completes_receives_early,  ///< before their memory is written
+    completes_receives_early,  ///< of other tags than 1, before their memory is written
     loses_a_message,           ///< the twentieth
     delivers_a_message_twice   ///< the twentieth
   };
