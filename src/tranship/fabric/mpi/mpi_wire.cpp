@@ -90,15 +90,22 @@ struct MpiWire::Peer {
 MpiWire::MpiWire(const MpiModule& mpi, MpiHandle comm, const Sizes& sizes) : mpi_(mpi), comm_(comm), sizes_(sizes) {
   static_assert(sizeof(Frame) + head_bytes_max <= Sizes::short_bytes_min);
   check_mpi(mpi_, mpi_.highest_tag(comm_, &highest_tag_), "ask for the highest tag");
-  receives_.resize(static_cast<std::size_t>(sizes_.receives));
-  for (std::size_t at = 0; at < receives_.size(); ++at) {
-    receives_[at].bytes.resize(sizes_.short_bytes);
-    post_receive(at);
+  try {
+    while (std::ssize(receives_) < sizes_.receives) {
+      receives_.push_back({.bytes = std::vector<std::byte>(sizes_.short_bytes)});
+      post_receive(receives_.size() - 1);
+    }
+  } catch (...) {
+    withdraw_all();
+    throw;
   }
 }
 
 MpiWire::~MpiWire() {
-  if (mpi_.state() != MpiModule::State::running) return;
+  if (mpi_.state() == MpiModule::State::running) withdraw_all();
+}
+
+void MpiWire::withdraw_all() noexcept {
   const auto has_ended = [this](MpiHandle& receive) {
     bool is_complete = false;
     return mpi_.withdraw(&receive) == 0 && mpi_.test(&receive, &is_complete, nullptr) == 0 && is_complete;

@@ -65,6 +65,7 @@ class MpiWire final : public Wire {
   void start(Rank to, Peer& peer, Outgoing& message);
   void post(Rank to, int tag, const void* data, std::size_t size_bytes, std::shared_ptr<const void> kept);
   void post_receive(std::size_t at);
+  void withdraw_all() noexcept;
   void take(Rank from, std::span<const std::byte> bytes, Receiver& receiver);
   void receive_body(Rank from, Incoming& message);
   bool has_body(Incoming& message);
