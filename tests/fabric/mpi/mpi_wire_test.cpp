@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -555,6 +556,36 @@ struct Counting final : Wire::Receiver {
   }
   void lost(Rank) override { is_right = false; }
 };
+
+TEST(MpiWire, a_rank_that_has_parted_meets_a_peer_and_parts_from_it) {
+  MpiModel model({.seed = 3});
+  const MpiHandle comm = model.open();
+  std::vector<std::unique_ptr<MpiWire>> wires;
+  for (Rank rank = 0; rank < 2; ++rank) {
+    model.be(rank);
+    wires.push_back(std::make_unique<MpiWire>(model.table(), comm, MpiWire::Sizes{}));
+  }
+  Counting counting[2];
+  wires[1]->part();
+  EXPECT_TRUE(wires[1]->is_idle()) << "it has no peer yet";
+  const std::uint32_t number = 0;
+  model.be(0);
+  wires[0]->send(1, std::as_bytes(std::span(&number, 1)), {}, nullptr);
+  wires[0]->part();
+  const auto is_over = [&] { return counting[1].count == 1 && wires[0]->is_idle() && wires[1]->is_idle(); };
+  for (int rounds = 0; rounds < 1000 && !is_over(); ++rounds)
+    for (Rank rank = 0; rank < 2; ++rank) {
+      model.be(rank);
+      wires[std::size_t(rank)]->progress(counting[rank]);
+    }
+  EXPECT_TRUE(is_over() && counting[1].is_right);
+  for (Rank rank = 0; rank < 2; ++rank) {
+    model.be(rank);
+    wires[std::size_t(rank)].reset();
+  }
+  EXPECT_EQ(model.left_over(), 0u);
+  EXPECT_EQ(model.fault(), "");
+}
 
 TEST(MpiWire, a_rank_that_makes_no_progress_is_sent_no_more_than_its_window) {
   constexpr std::uint32_t count = 10'000;

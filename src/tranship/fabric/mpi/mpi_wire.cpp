@@ -121,9 +121,7 @@ void MpiWire::withdraw_all() noexcept {
 
 MpiWire::Peer& MpiWire::peer(Rank rank) {
   std::unique_ptr<Peer>& at = peers_[rank];
-  if (at) return *at;
-  at = std::make_unique<Peer>();
-  if (has_parted_) part_from(rank, *at);
+  if (!at) at = std::make_unique<Peer>();
   return *at;
 }
 
