@@ -1,5 +1,6 @@
 // Two ranks on two hosts: tranship beside the MPI that carries its messages, and beside a bare stream, in one process.
-// usage: cluster ROUNDS, as a job of two processes. Rank 0 prints a JSON object for each row.
+// usage: cluster ROUNDS [PART], as a job of two processes; PART is in the names of the rows. Rank 0 prints a JSON
+// object for each row.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <mpi.h>
 
-#include <fmt/format.h>
 #include <tranship/mpi.hpp>
 #include <tranship/tranship.hpp>
 
@@ -35,13 +36,15 @@ struct Contestant {
 
 class Bench {
  public:
-  Bench(World& world, int rounds) : world_(world), rank_(world.rank()), rounds_(rounds) {}
+  Bench(World& world, int rounds, std::string part)
+      : world_(world), rank_(world.rank()), rounds_(rounds), part_(std::move(part)) {}
 
   World& world() { return world_; }
   int rank() const { return rank_; }
 
   /// Acts in turn, and prints the median of what the slower rank takes.
   void row(const std::string& what, double bytes, const std::vector<Contestant>& contestants) {
+    if (what.find(part_) == std::string::npos) return;
     std::vector<std::vector<double>> seconds(contestants.size());
     for (int round = -1; round < rounds_; ++round)
       for (std::size_t i = 0; i < contestants.size(); ++i) {
@@ -74,6 +77,7 @@ class Bench {
   World& world_;
   int rank_;
   int rounds_;
+  std::string part_;
 };
 
 double entry(const Indices& cell) {
@@ -120,9 +124,7 @@ void redistribution(Bench& bench, BareStream& stream, int n) {
     MPI_Type_commit(&out[q]);
     MPI_Type_commit(&in[q]);
   }
-  const auto by_alltoallw = [&] {
-    MPI_Alltoallw(from, ones, zeros, out, to, ones, zeros, in, MPI_COMM_WORLD);
-  };
+  const auto by_alltoallw = [&] { MPI_Alltoallw(from, ones, zeros, out, to, ones, zeros, in, MPI_COMM_WORLD); };
   turn();
   check("tranship's redistribution");
   by_isend();
@@ -354,8 +356,8 @@ void one_sided(Bench& bench) {
     }
     std::sort(seconds.begin(), seconds.end());
     bench.print("get of 8 bytes from a rank that computes", 8,
-                fmt::format("\"tranship\": {:.9g}, \"tranship, the slowest of 100\": {:.9g}", seconds[seconds.size() / 2],
-                            seconds[seconds.size() * 99 / 100]));
+                fmt::format("\"tranship\": {:.9g}, \"tranship, the slowest of 100\": {:.9g}",
+                            seconds[seconds.size() / 2], seconds[seconds.size() * 99 / 100]));
   } else {
     while (seconds_since(start) < 0.7) {
     }
@@ -376,7 +378,7 @@ int main(int count, char** arguments) try {
   {
     RankScope scope = join_mpi(MPI_COMM_WORLD, {.heap_bytes = std::size_t(1) << 30});
     BareStream stream(scope.world());
-    Bench bench(scope.world(), count > 1 ? std::atoi(arguments[1]) : 11);
+    Bench bench(scope.world(), count > 1 ? std::atoi(arguments[1]) : 11, count > 2 ? arguments[2] : "");
     one_sided(bench);
     for (const int bytes : {8, 65'536, 1'048'576}) ping_pong(bench, stream, bytes);
     halo(bench, stream, 64, 1, 3);

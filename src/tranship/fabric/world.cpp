@@ -312,7 +312,7 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
   if (patience.spin_ns > 0) {
     const Deadline spun = Deadline::after_ns(std::min(patience.spin_ns, deadline.remaining_ns()));
     for (;;) {
-      for (int round = 0; round < 20; ++round) {
+      for (int round = 0; round < patience.pauses; ++round) {
         if (ready()) return;
         under_way_->move_all(Meanwhile::waits);
         RealSync::pause();

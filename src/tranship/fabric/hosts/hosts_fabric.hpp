@@ -2,6 +2,7 @@
 // and the others by the messages of a Wire.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -11,16 +12,24 @@
 
 namespace tranship {
 
-/// A rank that idles serves the messages that have come to it first.
+/// A rank that idles serves the messages that have come to it first. A rank that waits looks for them each time.
 class HostsClock final : public SharedClock {
  public:
-  HostsClock(HostsEngine& engine, int cores) : SharedClock(engine.here().count, cores), engine_(engine) {}
+  HostsClock(HostsEngine& engine, int cores)
+      : SharedClock(engine.here().count, cores, patience_of(engine.here().count, cores)), engine_(engine) {}
 
   void idle(int round) override {
     if (!engine_.progress()) SharedClock::idle(round);
   }
 
  private:
+  static Patience patience_of(int ranks, int cores) {
+    Patience out = SharedClock::patience_of(ranks, cores);
+    out.spin_rounds = std::min(out.spin_rounds, 50);
+    out.pauses = 1;
+    return out;
+  }
+
   HostsEngine& engine_;
 };
 

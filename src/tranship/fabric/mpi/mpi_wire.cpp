@@ -306,15 +306,12 @@ void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiv
 }
 
 bool MpiWire::progress(Receiver& receiver) {
+  // One receive at a time: to look for the next one costs as much as all of this, and who waits may have what it needs.
   bool any = false;
-  // Each receive once at most, so that a flood leaves time for what else is to be done.
-  for (std::size_t i = 0; i < receives_.size(); ++i) {
-    Receive& receive = receives_[next_];
-    bool is_complete = false;
-    MpiModule::Arrival arrival;
-    check_mpi(mpi_, mpi_.test(&receive.request, &is_complete, &arrival), "receive");
-    if (!is_complete) break;
-    any = true;
+  Receive& receive = receives_[next_];
+  MpiModule::Arrival arrival;
+  check_mpi(mpi_, mpi_.test(&receive.request, &any, &arrival), "receive");
+  if (any) {
     take(arrival.source, std::span(receive.bytes).first(static_cast<std::size_t>(arrival.size_bytes)), receiver);
     post_receive(next_);
     next_ = (next_ + 1) % receives_.size();

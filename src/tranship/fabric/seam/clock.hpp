@@ -10,7 +10,8 @@ namespace tranship {
 /// For how long a rank stays with each way of waiting, from the first look on.
 struct Patience {
   int spin_rounds = 0;       ///< looks one after the other, with nothing between them
-  std::int64_t spin_ns = 0;  ///< then: looks with pauses, where the core is given away once a microsecond or so
+  std::int64_t spin_ns = 0;  ///< then: looks with pauses, of which so many come before each call of idle()
+  int pauses = 20;
   int unseen_rounds = 0;     ///< then: calls of idle() before the wait shows on the board and looks for failures
   std::int64_t poll_ns = 0;  ///< a rank that polls looks for failures and deadlines about so often
   int polls_per_look = 0;    ///< where it is not 0: after so many polls instead

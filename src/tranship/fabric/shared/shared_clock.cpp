@@ -17,8 +17,12 @@ constexpr Patience without_cores{.spin_rounds = 10, .unseen_rounds = 20, .poll_n
 
 }  // namespace
 
-SharedClock::SharedClock(int ranks, int cores)
-    : Clock(ranks <= cores ? with_cores : without_cores), ranks_per_core_(std::max(1, ranks / std::max(1, cores))) {}
+Patience SharedClock::patience_of(int ranks, int cores) {
+  return ranks <= cores ? with_cores : without_cores;
+}
+
+SharedClock::SharedClock(int ranks, int cores, const Patience& patience)
+    : Clock(patience), ranks_per_core_(std::max(1, ranks / std::max(1, cores))) {}
 
 void SharedClock::idle(int round) {
   // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
