@@ -243,7 +243,7 @@ do_jobs() { # [PRESET]
       python3 -B tests/hosts/hosts.py test --cell "$mpi/0/6/block" --timeout 180 -- \
         "build/$preset/bin/communicators_$mpi" "$level" --gtest_brief=1 || fail "worlds of communicators of $mpi failed"
     done
-    for sizes in "" 256,512,1000,2; do
+    for sizes in "" 256,2048,1000,2; do
       say "== jobs of $mpi, messages of ${sizes:-the usual sizes}"
       for layer in fabric run collectives; do
         [[ -n $sizes && $layer == collectives ]] || TRANSHIP_MPI_SIZES=$sizes run_jobs "$preset" "$layer" "" --cell "$mpi/0/8/block"

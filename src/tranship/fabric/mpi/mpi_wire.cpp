@@ -30,9 +30,17 @@ void keep_for_ever(Memory& memory) noexcept {
 
 }  // namespace
 
-/// What every short message begins with. Behind it come the head, and the body, if it comes at once.
+/// What every short message begins with. Behind it come the head, and the body or a part of it, unless that comes
+/// apart.
 struct MpiWire::Frame {
-  enum class Kind : std::uint16_t { whole, head, credit, parting } kind = Kind::whole;
+  enum class Kind : std::uint16_t {
+    whole,
+    head,   ///< of a body that comes apart
+    first,  ///< of several that carry one body
+    next,   ///< of these
+    credit,
+    parting
+  } kind = Kind::whole;
   std::uint16_t head_bytes = 0;
   std::int32_t tag = 0;          ///< of the body
   std::uint64_t body_bytes = 0;  ///< of a credit: bytes that have been received
@@ -55,20 +63,28 @@ struct MpiWire::Outgoing {
 };
 
 struct MpiWire::Incoming {
-  std::vector<std::byte> bytes;  ///< the short message
+  std::vector<std::byte> bytes;  ///< the short message, or what comes before the body
   std::size_t head_bytes = 0;
   int tag = 0;
   std::uint64_t body_bytes = 0;
-  // Of a body that comes apart.
+  std::size_t taken_bytes = 0;  ///< of short messages
+  // Of a body that is not in the short message.
   std::byte* at = nullptr;
+  std::byte* later_at = nullptr;  ///< where it goes when all before it has been received
   bool has_to_wait = false;  ///< for all before it, until when nothing is received
   std::vector<std::byte> own = {};
   std::vector<MpiHandle> pieces = {};  ///< that have not come
+  std::uint64_t missing_bytes = 0;     ///< of short messages that are to come
 
   std::span<const std::byte> head() const { return std::span(bytes).subspan(sizeof(Frame), head_bytes); }
   std::span<const std::byte> body() const {
     if (at != nullptr) return {at, static_cast<std::size_t>(body_bytes)};
     return std::span(bytes).subspan(sizeof(Frame) + head_bytes);
+  }
+  void append(std::span<const std::byte> part) {
+    TRANSHIP_ASSERT(part.size() <= missing_bytes);
+    std::copy(part.begin(), part.end(), at + (body_bytes - missing_bytes));
+    missing_bytes -= part.size();
   }
 };
 
@@ -112,10 +128,11 @@ void MpiWire::withdraw_all() noexcept {
   };
   for (Receive& receive : receives_)
     if (!has_ended(receive.request)) keep_for_ever(receive.bytes);
+  // The last first: what comes meanwhile for the first of a tag would meet the second.
   for (auto& [rank, peer] : peers_)
-    for (Incoming& message : peer->held)
-      if (std::count_if(message.pieces.begin(), message.pieces.end(), has_ended) < std::ssize(message.pieces))
-        keep_for_ever(message.own);
+    for (auto message = peer->held.rbegin(); message != peer->held.rend(); ++message)
+      if (std::count_if(message->pieces.rbegin(), message->pieces.rend(), has_ended) < std::ssize(message->pieces))
+        keep_for_ever(message->own);
   for (Leaving& one : leaving_) keep_for_ever(one.kept);
 }
 
@@ -160,27 +177,37 @@ void MpiWire::send(Rank to, std::span<const std::byte> head, std::span<const std
     return;
   }
   Peer& peer = this->peer(to);
-  const bool comes_apart = sizeof(Frame) + head.size() + body.size() > sizes_.short_bytes;
-  Frame frame{.kind = comes_apart ? Frame::Kind::head : Frame::Kind::whole,
-              .head_bytes = std::uint16_t(head.size()),
-              .body_bytes = body.size()};
-  Outgoing message;
-  if (comes_apart) {
-    frame.tag = message.tag = peer.next_tag;
-    peer.next_tag = peer.next_tag == highest_tag_ ? first_body_tag : peer.next_tag + 1;
-    message.lent = lent;
-    if (!lent) {
-      message.lent = std::make_shared<Lent>();
-      message.lent->own.assign(body.begin(), body.end());
-      body = message.lent->own;
+  const auto push = [&](Outgoing message) {
+    peer.waiting_bytes += message.bytes->size() + message.body.size();
+    peer.waiting.push_back(std::move(message));
+    ++waiting_messages_;
+  };
+  Frame frame{.head_bytes = std::uint16_t(head.size()), .body_bytes = body.size()};
+  const std::size_t room = sizes_.short_bytes - sizeof(Frame) - head.size();
+  const std::size_t more = body.size() > room ? 1 + (body.size() - room - 1) / (sizes_.short_bytes - sizeof(Frame)) : 0;
+  if ((more + 1) * sizeof(Frame) + head.size() + body.size() <= std::max(sizes_.short_bytes, sizes_.window_bytes / 2)) {
+    // MPI carries these without asking the receiver first. What is not told by credits is less than half of a window,
+    // so all of a message fits into the other half.
+    frame.kind = more > 0 ? Frame::Kind::first : Frame::Kind::whole;
+    std::size_t part = std::min(room, body.size());
+    push({.bytes = frame.before(head, body.first(part))});
+    for (body = body.subspan(part); !body.empty(); body = body.subspan(part)) {
+      part = std::min(sizes_.short_bytes - sizeof(Frame), body.size());
+      push({.bytes = Frame{.kind = Frame::Kind::next}.before({}, body.first(part))});
     }
-    message.body = body;
+    if (lent) lent->has_left.store(true, std::memory_order_release);
+  } else {
+    frame.kind = Frame::Kind::head;
+    frame.tag = peer.next_tag;
+    peer.next_tag = peer.next_tag == highest_tag_ ? first_body_tag : peer.next_tag + 1;
+    std::shared_ptr<Lent> kept = lent;
+    if (!kept) {
+      kept = std::make_shared<Lent>();
+      kept->own.assign(body.begin(), body.end());
+      body = kept->own;
+    }
+    push({.bytes = frame.before(head, {}), .tag = frame.tag, .body = body, .lent = std::move(kept)});
   }
-  message.bytes = frame.before(head, comes_apart ? std::span<const std::byte>() : body);
-  if (!comes_apart && lent) lent->has_left.store(true, std::memory_order_release);
-  peer.waiting_bytes += message.bytes->size() + message.body.size();
-  peer.waiting.push_back(std::move(message));
-  ++waiting_messages_;
   start_waiting(to, peer);
 }
 
@@ -243,6 +270,7 @@ void MpiWire::receive_body(Rank from, Incoming& message) {
 }
 
 bool MpiWire::has_body(Incoming& message) {
+  if (message.missing_bytes > 0) return false;
   while (!message.pieces.empty()) {
     bool is_complete = false;
     check_mpi(mpi_, mpi_.test(&message.pieces.front(), &is_complete, nullptr), "receive");
@@ -258,10 +286,14 @@ bool MpiWire::deliver(Rank from, Peer& peer, Receiver& receiver) {
     Incoming& first = peer.held.front();
     if (first.has_to_wait) receive_body(from, first);
     if (!has_body(first)) break;
-    const Incoming message = std::move(first);
+    Incoming message = std::move(first);
+    if (message.later_at != nullptr) {
+      std::copy(message.own.begin(), message.own.end(), message.later_at);
+      message.at = message.later_at;
+    }
     receiver.received(from, message.head(), message.body());
     peer.held.pop_front();
-    consumed(from, peer, message.bytes.size());
+    consumed(from, peer, message.taken_bytes);
     any = true;
   }
   return any;
@@ -280,28 +312,44 @@ void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiv
     peer.has_parted = true;
     return start_waiting(from, peer);
   }
-  const bool comes_apart = frame.kind == Frame::Kind::head;
-  if (!comes_apart && peer.held.empty()) {
-    receiver.received(from, bytes.subspan(sizeof frame, frame.head_bytes),
-                      bytes.subspan(sizeof frame + frame.head_bytes));
+  const std::span<const std::byte> behind = bytes.subspan(sizeof frame + frame.head_bytes);
+  if (frame.kind == Frame::Kind::next) {
+    TRANSHIP_ASSERT(!peer.held.empty());
+    Incoming& message = peer.held.back();
+    message.taken_bytes += bytes.size();
+    return message.append(behind);
+  }
+  if (frame.kind == Frame::Kind::whole && peer.held.empty()) {
+    receiver.received(from, bytes.subspan(sizeof frame, frame.head_bytes), behind);
     return consumed(from, peer, bytes.size());
   }
+  if (frame.kind == Frame::Kind::first) bytes = bytes.first(bytes.size() - behind.size());
   Incoming& message = peer.held.emplace_back(Incoming{.bytes = {bytes.begin(), bytes.end()},
                                                       .head_bytes = frame.head_bytes,
                                                       .tag = frame.tag,
-                                                      .body_bytes = frame.body_bytes});
-  if (!comes_apart) return;
+                                                      .body_bytes = frame.body_bytes,
+                                                      .taken_bytes = bytes.size()});
+  if (frame.kind == Frame::Kind::whole) return;
   const Receiver::Place place = receiver.place(from, message.head(), message.body_bytes);
+  const bool is_before_its_turn = place.in_order && peer.held.size() > 1;
+  const bool comes_apart = frame.kind == Frame::Kind::head;
   message.at = place.at;
-  if (message.at == nullptr) {
+  if (!comes_apart && is_before_its_turn) std::swap(message.at, message.later_at);
+  const bool is_in_place = message.at != nullptr;
+  if (!is_in_place) {
     message.own.resize(message.body_bytes);
     message.at = message.own.data();
+  }
+  if (!comes_apart) {
+    message.taken_bytes += behind.size();
+    message.missing_bytes = message.body_bytes;
+    return message.append(behind);
   }
   // What the wire itself keeps shows nowhere before its turn. Bodies under one tag, which come round, are received in
   // the order in which they were sent.
   const auto is_waiting_so = [&](const Incoming& one) { return one.has_to_wait && one.tag == message.tag; };
-  message.has_to_wait = (place.at != nullptr && place.in_order && peer.held.size() > 1) ||
-                        std::any_of(peer.held.begin(), std::prev(peer.held.end()), is_waiting_so);
+  message.has_to_wait =
+      (is_in_place && is_before_its_turn) || std::any_of(peer.held.begin(), std::prev(peer.held.end()), is_waiting_so);
   if (!message.has_to_wait) receive_body(from, message);
 }
 

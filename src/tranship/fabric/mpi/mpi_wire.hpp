@@ -2,11 +2,12 @@
 // used: no MPI makes progress with them while the target computes.
 //
 // Short messages go to a ring of receives that each rank has posted, and are taken in the order in which these were
-// posted, which is the order in which MPI has matched them. A long message sends its head so, and its body under a tag
-// of its own, which is received where it belongs. What comes from the same rank meanwhile waits for it. A rank sends
-// another one so many bytes of short messages that have not been received there, and no more. A rank that has parted
-// says so to each peer behind all that it has sent there. That is its last message, so it gives no credit for what
-// still comes, which the peer then sends at once.
+// posted, which is the order in which MPI has matched them. A message of medium length is several of them, since MPI
+// makes a longer one wait until the receiver has asked for it. A long message sends its head so, and its body under a
+// tag of its own, which is received where it belongs. What comes from the same rank meanwhile waits for it. A rank
+// sends another one so many bytes of short messages that have not been received there, and no more. A rank that has
+// parted says so to each peer behind all that it has sent there. That is its last message, so it gives no credit for
+// what still comes, which the peer then sends at once.
 #pragma once
 
 #include <condition_variable>
@@ -29,8 +30,9 @@ class MpiWire final : public Wire {
   struct Sizes {
     static constexpr std::size_t short_bytes_min = 16 + head_bytes_max;
 
-    std::size_t short_bytes = 16384;    ///< of a frame with all that it carries
-    std::size_t window_bytes = 131072;  ///< of short messages on their way to one peer; at least twice the above
+    std::size_t short_bytes = 16384;  ///< of a frame with all that it carries
+    /// Of short messages on their way to one peer; at least twice the above. What half of it holds is sent in several.
+    std::size_t window_bytes = 262144;
     std::size_t piece_bytes = std::size_t(1) << 30;  ///< of a body
     int receives = 16;
   };

@@ -66,7 +66,7 @@ MpiWire::Sizes sizes_of_environment() {
         ErrorCode::bad_text,
         "{} is '{}': needs the bytes of a short message, at least {}, of all of them on their way to a peer, at "
         "least twice as many, of a piece of a long one, and how many receives are posted: "
-        "\"16384,131072,1073741824,16\"",
+        "\"16384,262144,1073741824,16\"",
         mpi_sizes_variable, printable(text), short_bytes_min);
   return sizes;
 }
