@@ -3,7 +3,8 @@
 set(TRANSHIP_MPI_OPENMPI_INCLUDE "" CACHE PATH "The folder of Open MPI's mpi.h; empty: where Debian has it")
 set(TRANSHIP_MPI_MPICH_INCLUDE "" CACHE PATH "The folder of MPICH's mpi.h; empty: where Debian has it")
 set(tranship_mpi_folder ${CMAKE_INSTALL_LIBDIR}/tranship)
-target_compile_definitions(tranship PRIVATE TRANSHIP_MPI_MODULE_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}/tranship")
+target_compile_definitions(tranship PRIVATE TRANSHIP_MPI_MODULE_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}/tranship"
+  TRANSHIP_LIBRARY_ARCHITECTURE="${CMAKE_LIBRARY_ARCHITECTURE}")
 
 function(tranship_mpi_module name abi folder) # FOLDERS TO LOOK IN
   if(NOT folder)

@@ -19,11 +19,14 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::optional<OtherLauncher> launcher_of(const Variables& variables) {
-  const auto variable = [&](const char* name) -> const char* {
+auto texts_of(const Variables& variables) {
+  return [&variables](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
   };
+}
+std::optional<OtherLauncher> launcher_of(const Variables& variables) {
+  const auto variable = texts_of(variables);
   return other_launcher(variable);
 }
 
@@ -75,6 +78,24 @@ TEST(OtherLauncher, of_one_process_is_none) {
            {{"OMPI_COMM_WORLD_SIZE", "many"}, {"PMI_SIZE", ""}},
        })
     EXPECT_FALSE(launcher_of(variables)) << (variables.empty() ? "" : variables.begin()->first);
+}
+
+TEST(OtherLauncher, says_whose_library_its_processes_load) {
+  const auto family_of = [](const Variables& variables) -> std::optional<MpiFamily> {
+    const auto variable = texts_of(variables);
+    const std::optional<MpiLauncher> launcher = mpi_launcher(variable);
+    return launcher ? std::optional(launcher->family) : std::nullopt;
+  };
+  EXPECT_EQ(family_of({{"OMPI_COMM_WORLD_SIZE", "4"}, {"PMIX_RANK", "2"}}), MpiFamily::openmpi);
+  EXPECT_EQ(family_of({{"OMPI_COMM_WORLD_SIZE", "1"}}), MpiFamily::openmpi);
+  EXPECT_EQ(family_of({{"PMI_SIZE", "2"}, {"PMI_RANK", "0"}}), MpiFamily::mpich);
+  EXPECT_EQ(family_of({{"MV2_COMM_WORLD_SIZE", "3"}}), MpiFamily::mpich);
+  // Each process of one job starts another one.
+  EXPECT_EQ(family_of({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "4"}}), MpiFamily::mpich);
+  EXPECT_EQ(family_of({{"OMPI_COMM_WORLD_SIZE", "4"}, {"PMI_SIZE", "1"}}), MpiFamily::openmpi);
+  // What a user sets, and what many MPIs share.
+  EXPECT_EQ(family_of({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"PMIX_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", ""}}),
+            std::nullopt);
 }
 
 class UnderMpirun : public ::testing::Test {

@@ -1,7 +1,11 @@
 #include "tranship/fabric/mpi/mpi_library.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,6 +16,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/fabric/processes/other_launcher.hpp>
 
 namespace tranship {
 namespace {
@@ -33,6 +38,10 @@ const Abi* abi_of(std::string_view file) {
     for (const std::string_view library : abi->libraries)
       if (file.starts_with(library)) return abi;
   return nullptr;
+}
+
+const Abi& abi_of(MpiFamily family) {
+  return family == MpiFamily::openmpi ? openmpi : mpich;
 }
 
 std::string file_of(const std::string& path) {
@@ -57,29 +66,31 @@ std::string loaded_library() {
   return found;
 }
 
-struct Candidate {
-  std::string path;
-  std::string chosen;
-};
+/// Launchers that start a rank on its own machine, by the beginnings of their names.
+constexpr std::string_view launchers[] = {"orterun", "orted", "prte", "mpirun", "mpiexec", "hydra", "pmi_proxy"};
 
-/// Of the launcher that has started this process: beside its executable, and then wherever the loader looks.
-std::vector<Candidate> of_launcher() {
-  const bool is_openmpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
-  const bool is_hydra = std::getenv("PMI_SIZE") != nullptr || std::getenv("PMI_RANK") != nullptr;
-  if (!is_openmpi && !is_hydra) return {};
-  const Abi& abi = is_openmpi ? openmpi : mpich;
-  const std::string chosen =
-      is_openmpi ? "mpirun (Open MPI) has started this process" : "mpiexec (PMI) has started this process";
-  std::vector<Candidate> out;
-  std::error_code ignored;
-  const std::filesystem::path launcher =
-      std::filesystem::read_symlink("/proc/" + std::to_string(getppid()) + "/exe", ignored);
-  for (const std::string_view library : abi.libraries) {
-    const std::filesystem::path beside = launcher.parent_path().parent_path() / "lib" / library;
-    if (!launcher.empty() && std::filesystem::exists(beside, ignored)) out.push_back({beside, chosen});
+int parent_of(int process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(status), {}};
+  // After the name, which may hold anything: the state, and the number of the parent.
+  const std::size_t name_end = text.rfind(')');
+  int parent = 0;
+  if (name_end != std::string::npos && text.size() > name_end + 4)
+    std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
+  return parent;
+}
+
+/// The executable of the nearest launcher above this process, or "": a script or a shell may lie between.
+std::filesystem::path launcher_above() {
+  for (int process = getppid(); process > 1; process = parent_of(process)) {
+    std::error_code ignored;
+    const std::filesystem::path program =
+        std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", ignored);
+    const std::string name = program.filename();
+    for (const std::string_view launcher : launchers)
+      if (name.starts_with(launcher)) return program;
   }
-  for (const std::string_view library : abi.libraries) out.push_back({std::string(library), chosen});
-  return out;
+  return {};
 }
 
 /// The folders where modules may lie.
@@ -153,17 +164,17 @@ Result<MpiLibrary> find() {
     void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     if (loaded) return with_module(path, "this process has it already", loaded);
   }
-  std::vector<Candidate> candidates;
+  std::vector<MpiCandidate> candidates;
   if (const std::string path = text_of(mpi_library_variable); !path.empty())
     candidates.push_back({path, std::string(mpi_library_variable) + " names it"});
   else
-    candidates = of_launcher();
+    candidates = mpi_of_launcher();
   if (candidates.empty())
     return make_error(ErrorCode::unsupported,
                       "this process has no MPI, no launcher of MPI has started it, and {} names none",
                       mpi_library_variable);
   std::string said;
-  for (const Candidate& candidate : candidates) {
+  for (const MpiCandidate& candidate : candidates) {
     if (void* const loaded = dlopen(candidate.path.c_str(), RTLD_NOW | RTLD_GLOBAL))
       return with_module(candidate.path, candidate.chosen, loaded);
     said += fmt::format("{}{}", said.empty() ? "" : "; ", dlerror());
@@ -172,6 +183,26 @@ Result<MpiLibrary> find() {
 }
 
 }  // namespace
+
+std::vector<MpiCandidate> mpi_of_launcher() {
+  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+  const std::optional<MpiLauncher> launcher = mpi_launcher(variable);
+  if (!launcher) return {};
+  const std::span<const std::string_view> libraries = abi_of(launcher->family).libraries;
+  const std::string chosen = fmt::format("{} has started this process", launcher->name);
+  std::vector<MpiCandidate> out;
+  if (const std::filesystem::path above = launcher_above(); !above.empty()) {
+    const std::filesystem::path prefix = above.parent_path().parent_path();
+    for (const std::string_view library : libraries)
+      for (const char* const folder : {"lib", "lib/" TRANSHIP_LIBRARY_ARCHITECTURE, "lib64"}) {
+        std::error_code ignored;
+        const std::filesystem::path beside = prefix / folder / library;
+        if (std::filesystem::exists(beside, ignored)) out.push_back({beside, chosen});
+      }
+  }
+  for (const std::string_view library : libraries) out.push_back({std::string(library), chosen});
+  return out;
+}
 
 const Result<MpiLibrary>& mpi_library() {
   static const auto& found = *new Result<MpiLibrary>(find());

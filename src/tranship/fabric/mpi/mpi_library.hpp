@@ -33,6 +33,15 @@ struct MpiModuleFile {
 };
 std::vector<MpiModuleFile> mpi_modules();
 
+struct MpiCandidate {
+  std::string path;  ///< or a name for the loader
+  std::string chosen;
+};
+
+/// The libraries that may be those of the launcher that has started this process, the likeliest first: those beside the
+/// launcher, which is the process itself or one above it, and then what the loader finds.
+std::vector<MpiCandidate> mpi_of_launcher();
+
 /// Throws `io` for a code of MPI that is not 0: "MPI cannot receive: ...".
 void check_mpi(const MpiModule& mpi, int code, const char* what);
 

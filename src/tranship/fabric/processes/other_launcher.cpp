@@ -15,12 +15,13 @@ struct Launcher {
   const char* name;
   const char* size;  ///< nullptr where no variable says it
   const char* rank;
+  std::optional<MpiFamily> family = std::nullopt;  ///< where the launcher is part of an MPI
 };
 constexpr Launcher launchers_of_mpi[] = {
-    {"mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-    {"mpiexec (MVAPICH)", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},
+    {"mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MpiFamily::openmpi},
+    {"mpiexec (MVAPICH)", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", MpiFamily::mpich},
     {"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
-    {"mpiexec (PMI)", "PMI_SIZE", "PMI_RANK"},
+    {"mpiexec (PMI)", "PMI_SIZE", "PMI_RANK", MpiFamily::mpich},
     {"a launcher with PMIx", nullptr, "PMIX_RANK"},
 };
 /// Of a step: a job script that srun has not started has SLURM_NTASKS, too.
@@ -57,6 +58,15 @@ std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)
   if (number_of(variable(slurm.size)))
     if (std::optional<OtherLauncher> one = found(slurm); one && one->processes > 0) return one;
   return by_rank;
+}
+
+std::optional<MpiLauncher> mpi_launcher(FunctionRef<const char*(const char*)> variable) {
+  // Of launchers inside of each other, the one that has started several processes.
+  for (const int processes_min : {2, 1})
+    for (const Launcher& launcher : launchers_of_mpi)
+      if (launcher.family && number_of(variable(launcher.size)).value_or(0) >= processes_min)
+        return MpiLauncher{launcher.name, *launcher.family};
+  return std::nullopt;
 }
 
 std::optional<OtherLauncher> other_launcher() {

@@ -26,6 +26,17 @@ struct OtherLauncher {
 /// which mpirun runs.
 std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)> variable);
 
+/// Whose library the processes of a launcher load.
+enum class MpiFamily { openmpi, mpich };
+
+struct MpiLauncher {
+  const char* name;  ///< as that of OtherLauncher
+  MpiFamily family;
+};
+
+/// The launcher of an MPI that has started this process, as one of several or alone.
+std::optional<MpiLauncher> mpi_launcher(FunctionRef<const char*(const char*)> variable);
+
 /// That of this process, unless separate worlds are asked for. Throws `bad_text` where that variable is neither 0
 /// nor 1.
 std::optional<OtherLauncher> other_launcher();
