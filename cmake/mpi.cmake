@@ -2,6 +2,7 @@
 # MPI; the library loads the one that fits the MPI of the process.
 set(TRANSHIP_MPI_OPENMPI_INCLUDE "" CACHE PATH "The folder of Open MPI's mpi.h; empty: where Debian has it")
 set(TRANSHIP_MPI_MPICH_INCLUDE "" CACHE PATH "The folder of MPICH's mpi.h; empty: where Debian has it")
+set(TRANSHIP_MPI_ABI_INCLUDE "" CACHE PATH "The folder of mpi_abi.h, the header of the MPI standard's ABI; empty: none, as Debian has it nowhere")
 set(tranship_mpi_folder ${CMAKE_INSTALL_LIBDIR}/tranship)
 target_compile_definitions(tranship PRIVATE TRANSHIP_MPI_MODULE_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}/tranship"
   TRANSHIP_LIBRARY_ARCHITECTURE="${CMAKE_LIBRARY_ARCHITECTURE}")
@@ -32,3 +33,11 @@ tranship_mpi_module(openmpi "Open MPI" "${TRANSHIP_MPI_OPENMPI_INCLUDE}"
   /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include)
 tranship_mpi_module(mpich "MPICH" "${TRANSHIP_MPI_MPICH_INCLUDE}"
   /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/mpich /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/mpich/include)
+if(TRANSHIP_MPI_ABI_INCLUDE)
+  if(NOT EXISTS ${TRANSHIP_MPI_ABI_INCLUDE}/mpi_abi.h)
+    message(FATAL_ERROR "TRANSHIP_MPI_ABI_INCLUDE is ${TRANSHIP_MPI_ABI_INCLUDE}, where no mpi_abi.h is")
+  endif()
+  tranship_mpi_module(abi "the MPI standard" "${TRANSHIP_MPI_ABI_INCLUDE}")
+  # An mpi.h that has an ABI of its own, too, then declares that of the standard.
+  target_compile_definitions(tranship_mpi_abi PRIVATE MPI_ABI)
+endif()

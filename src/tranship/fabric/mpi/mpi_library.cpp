@@ -29,9 +29,12 @@ struct Abi {
 };
 constexpr std::string_view openmpi_libraries[] = {"libmpi.so.40"};
 constexpr std::string_view mpich_libraries[] = {"libmpich.so.12", "libmpi.so.12"};
+constexpr std::string_view standard_libraries[] = {"libmpi_abi.so.1"};
 constexpr Abi openmpi{"Open MPI", "tranship_mpi_openmpi.so", openmpi_libraries};
 constexpr Abi mpich{"MPICH", "tranship_mpi_mpich.so", mpich_libraries};
-constexpr const Abi* abis[] = {&openmpi, &mpich};
+/// Several MPIs have it beside their own.
+constexpr Abi standard{"the MPI standard", "tranship_mpi_abi.so", standard_libraries};
+constexpr const Abi* abis[] = {&openmpi, &mpich, &standard};
 
 const Abi* abi_of(std::string_view file) {
   for (const Abi* const abi : abis)
@@ -149,7 +152,7 @@ Result<MpiLibrary> with_module(const std::string& path, std::string chosen, void
   if (!abi)
     return make_error(ErrorCode::unsupported,
                       "'{}' is none of the MPI libraries that are known: libmpi.so.40 (Open MPI), libmpich.so.12 and "
-                      "libmpi.so.12 (MPICH, Intel MPI)",
+                      "libmpi.so.12 (MPICH, Intel MPI), libmpi_abi.so.1 (the MPI standard)",
                       printable(path));
   Result<const MpiModule*> module = load_module(*abi, path);
   if (!module) return module.error();
