@@ -1,6 +1,7 @@
 #include "support/job.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/mpi/mpi_library.hpp>
@@ -46,19 +48,26 @@ class Job {
       check_mpi(mpi_, mpi_.test(&request, &is_complete, nullptr), "gather");
     return all;
   }
+  bool share_host(Rank one, Rank other) const { return hosts_[std::size_t(one)] == hosts_[std::size_t(other)]; }
   void free(MpiHandle comm) const { check_mpi(mpi_, mpi_.free(comm), "free a communicator"); }
 
  private:
+  using Host = std::array<char, 256>;
+
   Job() : mpi_(*mpi_library().value().mpi) {
     if (mpi_.state() == MpiModule::State::before)
       check_mpi(mpi_, mpi_.initialise(MpiThreads::multiple), "be initialised");
     check_mpi(mpi_, mpi_.rank(mpi_.world(), &rank_), "tell a rank");
     check_mpi(mpi_, mpi_.size(mpi_.world(), &size_), "tell a size");
+    Host mine{};
+    gethostname(mine.data(), mine.size() - 1);
+    hosts_ = gather(mine);
   }
 
   const MpiModule& mpi_;
   Rank rank_ = 0;
   int size_ = 0;
+  std::vector<Host> hosts_;  ///< by rank
 };
 
 struct Outcome {
@@ -122,6 +131,10 @@ void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body) {
   Error error(static_cast<ErrorCode>(first->code), first->text);
   error.rank = first->rank;
   throw error;
+}
+
+bool share_host_of_job(Rank one, Rank other) {
+  return Job::here().share_host(one, other);
 }
 
 }  // namespace tranship::test

@@ -13,6 +13,8 @@ bool is_in_job();
 /// Runs `body` as ranks in the first processes of the job, by MPI between hosts; the others wait. Throws on all what
 /// launch_hosts throws. Processes that are on one host according to the options share memory only where they do.
 void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body);
+/// Whether two processes of the job run on hosts of one name. Collective where it is the first call of the job.
+bool share_host_of_job(Rank one, Rank other);
 
 /// Tells the job's launcher, before MPI is finalised, that this rank's work is done and how it went
 /// (tests/hosts/README.md).

@@ -64,6 +64,14 @@ void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed,
 
 }  // namespace
 
+bool share_machine(On on, int ranks, Rank one, Rank other) {
+  if (is_sub(on)) return share_machine(around(on), 2 * ranks + 1, rank_around(on, one), rank_around(on, other));
+  if (are_apart(on) && is_in_job() && !share_host_of_job(one, other)) return false;
+  if (on == On::dealt) return one % 2 == other % 2;
+  const int on_first = on == On::hosts || on == On::apart ? (ranks + 1) / 2 : ranks;
+  return (one < on_first) == (other < on_first);
+}
+
 std::size_t named_memory() {
   std::size_t out = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {

@@ -73,13 +73,9 @@ inline Rank rank_around(On on, Rank member) {
   return on >= On::listed ? member + member / 2 : 2 * member + 1;
 }
 
-/// Whether two of so many ranks are on one machine; whether they share memory.
-inline bool share_machine(On on, int ranks, Rank one, Rank other) {
-  if (is_sub(on)) return share_machine(around(on), 2 * ranks + 1, rank_around(on, one), rank_around(on, other));
-  if (on == On::dealt) return one % 2 == other % 2;
-  const int on_first = on == On::hosts || on == On::apart ? (ranks + 1) / 2 : ranks;
-  return (one < on_first) == (other < on_first);
-}
+/// Whether two of so many ranks are on one machine; whether they share memory. Hosts on which an MPI job runs part
+/// ranks that are told to be on one.
+bool share_machine(On on, int ranks, Rank one, Rank other);
 inline bool share_memory(On on, int ranks, Rank one, Rank other) {
   if (on == On::sim || around(on) == On::messaged) return one == other;
   return share_machine(on, ranks, one, other);
