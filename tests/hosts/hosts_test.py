@@ -134,7 +134,8 @@ class TestOfHosts(unittest.TestCase):
     def test_hosts_end_with_their_process_even_if_it_is_killed(self):
         program = ("import hosts, signal; of = hosts.Hosts(2); print(*of.pids.values(), flush=True); "
                    "of.run('h1', ['sleep', '600'])")
-        process = subprocess.Popen([sys.executable, "-B", "-c", program], cwd=HERE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-B", "-c", program], cwd=HERE, stdout=subprocess.PIPE, text=True,
+                                   preexec_fn=namespaces.die_with_parent())
         pids = [int(word) for word in process.stdout.readline().split()]
         self.assertEqual(len(pids), 3)
         process.kill()
@@ -302,6 +303,22 @@ class TestOfTheCommand(unittest.TestCase):
         self.assertIn("skipped: jobs of openmpi=/nowhere: /nowhere/bin/mpirun is not installed\n", printed)
 
 
+class Result(unittest.TextTestResult):
+    """Stops after the test that a signal has ended, which unittest takes for one that failed."""
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._stop_after(err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        self._stop_after(err)
+
+    def _stop_after(self, err):
+        if err and issubclass(err[0], SystemExit):
+            self.stop()
+
+
 def main():
     required = "--require-hosts" in sys.argv
     words = [word for word in sys.argv if word != "--require-hosts"]
@@ -313,7 +330,8 @@ def main():
         return 1 if required else command.SKIPPED
     # A signal also leaves the `with` blocks and class fixtures in order.
     signal.signal(signal.SIGTERM, namespaces.end_with_exception)
-    return 0 if unittest.main(argv=words, exit=False).result.wasSuccessful() else 1
+    runner = unittest.TextTestRunner(resultclass=Result)
+    return 0 if unittest.main(argv=words, exit=False, testRunner=runner).result.wasSuccessful() else 1
 
 
 if __name__ == "__main__":
