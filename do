@@ -355,8 +355,16 @@ bench_ndsl() {
   PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_ndsl.py --command build/release/bin/tranship "$@"
 }
 
+# Two ranks on two hosts, beside the MPI that carries their messages. [--json FILE] [--rounds N] [--wire RATE,DELAY] [--mpi LIST]
+bench_cluster() {
+  need "${build_packages[@]}" "${test_packages[@]}" "${peer_packages[@]}" "${hosts_packages[@]}"
+  configure release -DTRANSHIP_BENCH_PEERS=ON
+  cmake --build --preset release --target contestant_cluster_openmpi contestant_cluster_mpich >&2
+  beside_this_script python3 -B benchmarks/cluster/cluster.py --programs build/release/bin "$@"
+}
+
 do_bench() {
-  if [[ ${1:-} == python || ${1:-} == ndsl ]]; then
+  if [[ ${1:-} == python || ${1:-} == ndsl || ${1:-} == cluster ]]; then
     "bench_$1" "${@:2}"
     return
   fi
@@ -619,6 +627,7 @@ usage: ./do COMMAND [argument...]
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
                       bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
+                      bench cluster [--json FILE] [--rounds N] [--wire RATE_MBIT,DELAY_US] [--mpi LIST]: two test hosts; as root
   bundle              gather what tranship is built with into .bundle, for machines without packages
                       (TRANSHIP_BUNDLE=.bundle ./do test builds and tests from it)
   device [--minutes N] [--dry] [--only REGEX] [--out DIR]

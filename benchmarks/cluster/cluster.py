@@ -1,6 +1,6 @@
 """Two ranks on two hosts, with tranship, MPI and a bare stream in turn; and what goes through the wire.
 
-usage: cluster.py --programs FOLDER [--rounds 11] [--json FILE] [--wire RATE_MBIT,DELAY_US] [--mpi openmpi,mpich] [--quick]
+usage: cluster.py --programs FOLDER [--rounds 11] [--json FILE] [--wire RATE_MBIT,DELAY_US] [--mpi openmpi,mpich]
 
 Needs root, for test hosts (tests/hosts). Prints a table for each MPI: seconds of tranship, and how many times as long the
 others take.
