@@ -92,9 +92,11 @@ class BareStream {
         if (now > 0) to += std::size_t(now), any = true;
       };
       if (sent < out_bytes) moved(send(socket_, source_.data() + sent, out_bytes - sent, MSG_NOSIGNAL), sent);
-      if (received < in_bytes) moved(recv(socket_, buffer_.data(), std::min(buffer_.size(), in_bytes - received), 0), received);
+      if (received < in_bytes)
+        moved(recv(socket_, buffer_.data(), std::min(buffer_.size(), in_bytes - received), 0), received);
       if (any) continue;
-      pollfd waited{.fd = socket_, .events = short((sent < out_bytes ? POLLOUT : 0) | (received < in_bytes ? POLLIN : 0))};
+      pollfd waited{.fd = socket_,
+                    .events = short((sent < out_bytes ? POLLOUT : 0) | (received < in_bytes ? POLLIN : 0))};
       poll(&waited, 1, 1000);
     }
   }

@@ -59,8 +59,8 @@ class Wire {
   virtual bool progress(Receiver& receiver) = 0;
   /// This rank has nothing more to say: what it sends from now on vanishes, and what peers have sent still comes.
   virtual void part() {}
-  /// Whether all that was sent has left this rank, and, once it has parted, all that its peers have sent to it has come.
-  /// A peer is a rank that has been sent something, or that something has come from.
+  /// Whether all that was sent has left this rank, and, once it has parted, all that its peers have sent to it has
+  /// come. A peer is a rank that has been sent something, or that something has come from.
   virtual bool is_idle() const = 0;
   /// What was sent to a peer and cannot leave until it has received more.
   virtual std::size_t waiting_bytes(Rank) const { return 0; }

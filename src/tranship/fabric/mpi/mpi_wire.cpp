@@ -71,7 +71,7 @@ struct MpiWire::Incoming {
   // Of a body that is not in the short message.
   std::byte* at = nullptr;
   std::byte* later_at = nullptr;  ///< where it goes when all before it has been received
-  bool has_to_wait = false;  ///< for all before it, until when nothing is received
+  bool has_to_wait = false;       ///< for all before it, until when nothing is received
   std::vector<std::byte> own = {};
   std::vector<MpiHandle> pieces = {};  ///< that have not come
   std::uint64_t missing_bytes = 0;     ///< of short messages that are to come
