@@ -245,6 +245,10 @@ void World::idle(int round) {
   fabric_->clock().idle(round);
 }
 
+std::string_view World::progress() const noexcept {
+  return context_->transport_ ? context_->transport_->progress() : std::string_view();
+}
+
 int World::spin_rounds() const noexcept {
   return fabric_->clock().patience().spin_rounds;
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
@@ -67,6 +68,9 @@ class World {
   /// Whether peers that are reachable can reach what this rank has at `address`: anything where ranks are threads; in
   /// processes the symmetric heap and what local_memory() gives.
   bool is_exposed(const void* address) const noexcept;
+
+  /// For people: who answers peers that are only messaged while this rank computes; empty where all are reachable.
+  std::string_view progress() const noexcept;
 
   /// The rank that a rank of this world was launched as: another one in a sub-world.
   Rank launched_rank(Rank rank) const noexcept;

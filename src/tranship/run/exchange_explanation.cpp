@@ -60,6 +60,7 @@ std::string explain(const ExplainedExchange& exchange) {
   out += exchange.sources == Sources::snapshot
              ? "progress: start() of the sender, then test() or finish() of the receiver\n"
              : "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
+  if (any_is(exchange, "posted") && !exchange.progress.empty()) out += fmt::format("messages: {}\n", exchange.progress);
   return out;
 }
 

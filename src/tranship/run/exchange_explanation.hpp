@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <tranship/run/exchange_message.hpp>
 #include <tranship/run/exchange_schedule.hpp>
@@ -16,7 +17,8 @@ struct ExplainedExchange {
   std::span<const Message> receives, sends;
   const Message& own;
   CopyMethod way;
-  Index traffic_bytes = 0;  ///< that reach all ranks together
+  Index traffic_bytes = 0;         ///< that reach all ranks together
+  std::string_view progress = {};  ///< World::progress()
 };
 
 /// One line for each message, and what was decided for all of them.

@@ -270,7 +270,8 @@ std::string ExchangeRunner::explain() const {
                             .sends = messages.sends,
                             .own = messages.own,
                             .way = messages.way,
-                            .traffic_bytes = messages.traffic});
+                            .traffic_bytes = messages.traffic,
+                            .progress = setup_.terms().world.progress()});
 }
 
 }  // namespace tranship

@@ -2,6 +2,7 @@
 // to their MPI, once for each. Each process of a job of 4 or more runs all tests; the argument is the level of threads.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -80,6 +81,11 @@ TEST_P(Communicators, make_a_world_with_their_ranks) {
   RankScope scope = join_mpi(MPI_COMM_WORLD);
   EXPECT_EQ(scope.world().rank(), rank_in(MPI_COMM_WORLD));
   EXPECT_EQ(scope.world().size(), size_of(MPI_COMM_WORLD));
+  int level = -1;
+  MPI_Query_thread(&level);
+  const char* const by = GetParam() == 1 ? "" : level == MPI_THREAD_MULTIPLE ? "a thread" : "ranks";
+  EXPECT_EQ(scope.world().progress().substr(0, std::strlen(by)), by) << scope.world().progress();
+  EXPECT_EQ(scope.world().progress().empty(), GetParam() == 1);
   use(scope.world());
 }
 

@@ -22,6 +22,7 @@ class TwoMachines : public ::testing::Test {
       here->show(rank, there->entry_of(rank));
     }
     void tell_at_end(Rank rank) noexcept override { tell(rank); }
+    bool has_heard_end(Rank rank) const noexcept override { return there->finished(rank); }
     Board* here = nullptr;
     Board* there = nullptr;
     std::vector<Rank> told;

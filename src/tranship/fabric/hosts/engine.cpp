@@ -76,7 +76,13 @@ struct HostsEngine::Server {
 };
 
 HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap, Serving serving)
-    : wire_(wire), lent_bytes_min_(wire.lent_bytes_min()), board_(board), rank_(rank), here_(here), heap_(heap) {
+    : wire_(wire),
+      lent_bytes_min_(wire.lent_bytes_min()),
+      board_(board),
+      rank_(rank),
+      here_(here),
+      heap_(heap),
+      heard_ends_(std::size_t(board.ranks())) {
   static_assert(sizeof(Head) <= Wire::head_bytes_max);
   board_.connect(here_, *this);
   if (serving == Serving::by_caller) return;
@@ -95,7 +101,7 @@ void HostsEngine::close() noexcept {
   const auto is_over = [&] {
     const std::lock_guard lock(mutex_);
     progress_locked();
-    return wire_.is_idle() && all_have_ended();
+    return is_broken_ || (wire_.is_idle() && all_have_ended());
   };
   const auto wait_for = [&](auto&& is_so) {
     while (!is_so() && !deadline.passed()) wire_.wait(1'000'000);
@@ -103,7 +109,7 @@ void HostsEngine::close() noexcept {
   wait_for(is_over);
   {
     const std::lock_guard lock(mutex_);
-    if (!board_.has_failed()) wire_.part();
+    if (!board_.has_failed() && !is_broken_) is_broken_ = !attempt([&] { wire_.part(); });
   }
   wait_for(is_over);
   is_ending_.store(true, std::memory_order_release);
@@ -157,17 +163,26 @@ bool HostsEngine::progress_locked() {
 void HostsEngine::send(Rank peer, const Head& head, std::span<const std::byte> body,
                        const std::shared_ptr<Wire::Lent>& lent) {
   const std::lock_guard lock(mutex_);
+  send_locked(peer, head, body, lent);
+}
+
+void HostsEngine::send_locked(Rank peer, const Head& head, std::span<const std::byte> body,
+                              const std::shared_ptr<Wire::Lent>& lent) {
   check_open();
-  wire_.send(peer, bytes_of(head), body, lent);
+  try {
+    wire_.send(peer, bytes_of(head), body, lent);
+  } catch (const Error&) {
+    is_broken_ = true;  // a message may have left in part
+    throw;
+  }
 }
 
 std::shared_ptr<Awaited> HostsEngine::request(Rank peer, Head& head, std::shared_ptr<Awaited> awaited,
                                               std::span<const std::byte> body) {
   const std::lock_guard lock(mutex_);
-  check_open();
   head.id = next_id_++;
   awaited_.emplace(head.id, awaited);
-  wire_.send(peer, bytes_of(head), body);
+  send_locked(peer, head, body);
   return awaited;
 }
 
@@ -317,6 +332,7 @@ void HostsEngine::received(Rank from, std::span<const std::byte> bytes, std::spa
       std::memcpy(&entry, body.data(), sizeof entry);
       // This machine knows better what its own ranks do, but not always first that one of them is gone.
       if (here_.member_of(head.slot) < 0 || entry.has_failed()) board_.show(head.slot, entry);
+      if (head.slot == from && entry.has_ended()) heard_ends_[std::size_t(from)].store(true, std::memory_order_release);
       if (head.op == Op::shown) shown_.fetch_add(1, std::memory_order_release);
       return;
     }
@@ -368,12 +384,7 @@ void HostsEngine::lost(Rank peer) {
 
 void HostsEngine::notify(Rank peer, const Head& head, std::span<const std::byte> body) noexcept {
   const std::lock_guard lock(mutex_);
-  if (is_broken_ || is_closed_) return;
-  try {
-    wire_.send(peer, bytes_of(head), body);
-  } catch (const Error&) {
-    is_broken_ = true;
-  }
+  static_cast<void>(attempt([&] { send_locked(peer, head, body); }));
 }
 
 void HostsEngine::send_end(Rank rank) noexcept {

@@ -55,6 +55,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
 
   Rank rank() const noexcept { return rank_; }
   const Members& here() const noexcept { return here_; }
+  bool has_thread() const noexcept { return server_ != nullptr; }
 
   // Requests, by the thread of the rank.
 
@@ -83,6 +84,9 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   void tell(Rank rank) noexcept override;
   void ask(Rank rank) noexcept override;
   void tell_at_end(Rank rank) noexcept override;
+  bool has_heard_end(Rank rank) const noexcept override {
+    return heard_ends_[std::size_t(rank)].load(std::memory_order_acquire);
+  }
 
  private:
   struct Head;
@@ -92,6 +96,8 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
                                    std::span<const std::byte> body = {});
   // The next ones with the lock.
   void check_open() const;
+  void send_locked(Rank peer, const Head& head, std::span<const std::byte> body = {},
+                   const std::shared_ptr<Wire::Lent>& lent = nullptr);
   bool progress_locked();
   Place place(Rank from, std::span<const std::byte> head, std::size_t body_bytes) override;
   void received(Rank from, std::span<const std::byte> head, std::span<const std::byte> body) override;
@@ -117,7 +123,8 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   bool is_closed_ = false;
   std::unordered_map<std::uint64_t, std::shared_ptr<Awaited>> awaited_;
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
-  std::atomic<std::uint64_t> shown_ = 0;  // entries that were asked for and have come
+  std::vector<std::atomic<bool>> heard_ends_;  // by rank
+  std::atomic<std::uint64_t> shown_ = 0;       // entries that were asked for and have come
   std::atomic<bool> is_ending_ = false;
   struct Server;  // the thread
   std::unique_ptr<Server> server_;

@@ -35,6 +35,10 @@ class HostsTransport final : public Transport {
   void touches(const void*, std::size_t, Touch, const char*, CallSite) override {}
   void poll(std::int64_t) override { engine_.progress(); }
   void abandon() noexcept override;
+  std::string_view progress() const noexcept override {
+    return engine_.has_thread() ? "a thread of each rank answers the other machines while it computes"
+                                : "ranks answer the other machines in calls and waits of their own alone";
+  }
 
  private:
   using Answers = std::vector<std::shared_ptr<Awaited>>;

@@ -106,7 +106,7 @@ Board::Slot& Board::slot(Rank rank) const noexcept {
 
 void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept {
   Slot& to = slot(rank);
-  if (ended(rank)) return;
+  if (shows_end(rank)) return;
   const std::uint64_t version = to.version.load(std::memory_order_relaxed);
   to.version.store(version + 1, std::memory_order_relaxed);
   to.since_ns.store(since_ns, std::memory_order_release);
@@ -124,7 +124,7 @@ void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) no
 }
 
 void Board::post_running(Rank rank) noexcept {
-  if (ended(rank)) return;  // it unwinds what it waited for
+  if (shows_end(rank)) return;  // it unwinds what it waited for
   const bool is_new = !joined(rank);
   slot(rank).doing.store(Doing::running, std::memory_order_release);
   if (is_new) tell(rank);
@@ -208,9 +208,13 @@ bool Board::Entry::has_failed() const noexcept {
   return static_cast<Doing>(doing) == Doing::failed;
 }
 
+bool Board::Entry::has_ended() const noexcept {
+  return has_failed() || static_cast<Doing>(doing) == Doing::finished;
+}
+
 void Board::show(Rank rank, const Entry& entry) noexcept {
   if (entry.exit_status_plus_1 != 0) post_exit_status(entry.exit_status_plus_1);
-  if (ended(rank)) return;
+  if (shows_end(rank)) return;
   slot(rank).call.store(entry.call, std::memory_order_relaxed);
   switch (static_cast<Doing>(entry.doing)) {
     case Doing::starting:
@@ -255,12 +259,17 @@ void Board::pass_exit_on() const noexcept {
 }
 
 bool Board::finished(Rank rank) const noexcept {
-  return slot(rank).doing.load(std::memory_order_acquire) == Doing::finished;
+  if (slot(rank).doing.load(std::memory_order_acquire) != Doing::finished) return false;
+  const Rank whole = to_whole(rank);
+  return is_here(whole) || link_->has_heard_end(whole);
 }
 bool Board::joined(Rank rank) const noexcept {
   return slot(rank).doing.load(std::memory_order_acquire) != Doing::starting;
 }
 bool Board::ended(Rank rank) const noexcept {
+  return finished(rank) || slot(rank).doing.load(std::memory_order_acquire) == Doing::failed;
+}
+bool Board::shows_end(Rank rank) const noexcept {
   const Doing doing = slot(rank).doing.load(std::memory_order_acquire);
   return doing == Doing::finished || doing == Doing::failed;
 }

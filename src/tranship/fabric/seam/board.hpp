@@ -37,6 +37,9 @@ class BoardLink {
   /// Tells what a failed rank has done, as tell() does, and returns when that has left this process, which ends then;
   /// or after a second.
   virtual void tell_at_end(Rank rank) noexcept = 0;
+  /// Whether a rank of another machine has told this rank that it has ended, and so all that it had sent to it before
+  /// is here. The board may show it already, since all ranks of a machine share that. Acquire.
+  virtual bool has_heard_end(Rank rank) const noexcept = 0;
 };
 
 class Board {
@@ -92,7 +95,7 @@ class Board {
   /// before they find that the rank is gone.
   void pass_exit_on() const noexcept;
 
-  /// Acquire.
+  /// Acquire. A rank of another machine has finished once all that it has sent to this rank is here.
   bool finished(Rank rank) const noexcept;
   bool joined(Rank rank) const noexcept;
   bool ended(Rank rank) const noexcept;  ///< finished or failed
@@ -123,6 +126,8 @@ class Board {
   static WaitNote note_of(const Entry& entry);
   /// False where it is shown as failed already.
   bool mark_failed(Rank rank, ErrorCode code, std::string_view message) noexcept;
+  /// As the memory of the board has it, whichever rank of this machine has heard of it.
+  bool shows_end(Rank rank) const noexcept;
   bool is_here(Rank rank) const noexcept { return !link_ || here_.member_of(rank) >= 0; }
   void tell(Rank rank) const noexcept {
     const Rank told = to_whole(rank);
@@ -148,6 +153,7 @@ class Board {
 
 struct Board::Entry {
   bool has_failed() const noexcept;
+  bool has_ended() const noexcept;
 
   int doing = 0;
   int failure_code = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
@@ -18,6 +19,9 @@ namespace tranship {
 class Transport {
  public:
   virtual ~Transport() = default;
+
+  /// For people: who answers the peers while this rank computes; empty where nothing needs an answer.
+  virtual std::string_view progress() const noexcept { return {}; }
 
   /// A place in the heap of a peer.
   struct Remote {
