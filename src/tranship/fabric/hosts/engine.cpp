@@ -20,6 +20,7 @@ enum class Op : std::uint8_t { put, get, atomic, flush, answer, meeting, told, a
 constexpr std::int64_t ask_ns = 20'000'000;
 constexpr std::int64_t linger_ns = 60'000'000'000;
 constexpr std::int64_t serve_ns = 50'000'000;
+constexpr std::int64_t busy_nap_ns = 50'000;
 constexpr std::int64_t leave_ns = 1'000'000'000;
 constexpr std::size_t waiting_bytes_max = std::size_t(4) << 20;
 
@@ -128,10 +129,16 @@ bool HostsEngine::all_have_ended() const noexcept {
 }
 
 void HostsEngine::serve() {
+  std::int64_t served_ns = now_ns();
   while (!is_ending_.load(std::memory_order_acquire)) {
-    wire_.wait(serve_ns);
-    const std::lock_guard lock(mutex_);
-    progress_locked();
+    // Who has asked once often asks again soon; looking takes some microseconds.
+    wire_.wait(std::clamp((now_ns() - served_ns) / 16, busy_nap_ns, serve_ns));
+    // The rank may have the lock between two of them.
+    const auto serve_one = [&] {
+      const std::lock_guard lock(mutex_);
+      return progress_locked();
+    };
+    while (!is_ending_.load(std::memory_order_acquire) && serve_one()) served_ns = now_ns();
   }
 }
 

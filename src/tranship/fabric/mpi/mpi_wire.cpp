@@ -374,8 +374,9 @@ bool MpiWire::progress(Receiver& receiver) {
 }
 
 void MpiWire::wait(std::int64_t at_most_ns) {
-  // MPI has no wait that another thread could end. A rank that computes answers within this time.
-  constexpr std::int64_t nap_ns = 200'000;
+  // MPI has no wait that another thread could end. A rank that computes answers within this time, and looking so often
+  // takes a hundredth of a core.
+  constexpr std::int64_t nap_ns = 1'500'000;
   std::unique_lock lock(nap_mutex_);
   const std::uint64_t before = wakes_;
   woken_.wait_for(lock, std::chrono::nanoseconds(std::min(at_most_ns, nap_ns)), [&] { return wakes_ != before; });
