@@ -27,6 +27,8 @@ file(GLOB_RECURSE headers RELATIVE ${work}/prefix/include ${work}/prefix/include
 if(NOT headers)
   message(FATAL_ERROR "no headers below ${work}/prefix/include/tranship")
 endif()
+# Those that are compiled with a program's own mpi.h are included where there is one (outside/mpi.cpp).
+list(REMOVE_ITEM headers tranship/mpi.hpp tranship/fabric/mpi/mpi_calls.hpp)
 foreach(header ${headers})
   string(APPEND all "#include <${header}>\n")
 endforeach()
@@ -34,7 +36,7 @@ file(WRITE ${work}/all_headers.hpp "${all}")
 
 run(${CMAKE_COMMAND} -S ${project} -B ${work}/build -G ${generator}
   -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=${flags}"
-  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work})
+  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work} "-Dmpi_include=${mpi_include}")
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${CMAKE_COMMAND} -S ${project}/in_c -B ${work}/build_c -G ${generator}
   -D CMAKE_BUILD_TYPE=${config} "-DCMAKE_C_FLAGS=${flags}" -D CMAKE_PREFIX_PATH=${work}/prefix
