@@ -91,10 +91,7 @@ struct MpiPart {
   explicit MpiPart(const MpiModule& m) : mpi(m) {}
   MpiPart(const MpiPart&) = delete;
   MpiPart& operator=(const MpiPart&) = delete;
-  ~MpiPart() {
-    if (finalise_key && mpi.state() == MpiModule::State::running) mpi.not_at_finalise(*finalise_key);
-    leave_mpi();
-  }
+  ~MpiPart() { leave_mpi(); }
   /// Of the world itself what needs MPI ends: it is there still when MPI is finalised.
   static void at_finalise(void* with) {
     MpiPart& self = *static_cast<MpiPart*>(with);
@@ -105,14 +102,16 @@ struct MpiPart {
 
  private:
   void leave_mpi() noexcept {
-    if (engine) engine->close();
+    if (engine) engine->close();  // nothing else calls MPI from here on
     wire.reset();
+    const bool is_running = mpi.state() == MpiModule::State::running;
+    if (finalise_key && is_running) mpi.not_at_finalise(*finalise_key);
     if (comm == 0) return;
     // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
     const bool all_come_here = is_refused_by_all || (shared && !shared->board().has_failed());
     if (!all_come_here)
       leave_mpi_running();
-    else if (mpi.state() == MpiModule::State::running)
+    else if (is_running)
       mpi.free(comm);
     comm = 0;
   }
