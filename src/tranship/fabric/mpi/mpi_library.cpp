@@ -87,8 +87,7 @@ int parent_of(int process) {
 std::filesystem::path launcher_above() {
   for (int process = getppid(); process > 1; process = parent_of(process)) {
     std::error_code ignored;
-    const std::filesystem::path program =
-        std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", ignored);
+    std::filesystem::path program = std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", ignored);
     const std::string name = program.filename();
     for (const std::string_view launcher : launchers)
       if (name.starts_with(launcher)) return program;
