@@ -246,7 +246,7 @@ do_jobs() { # [PRESET]
       || { say "== $mpi starts no process here (build/job-$mpi.log says why): nothing is tested as its jobs"; continue; }
     for level in 3 0; do
       say "== a program of $mpi with worlds of its communicators, threads of level $level"
-      python3 -B tests/hosts/hosts.py test --cell "$mpi/0/6/block" --timeout 180 -- \
+      beside_this_script python3 -B tests/hosts/hosts.py test --cell "$mpi/0/6/block" --timeout 180 -- \
         "build/$preset/bin/communicators_$mpi" "$level" --gtest_brief=1 || fail "worlds of communicators of $mpi failed"
     done
     for sizes in "" 256,2048,1000,2; do

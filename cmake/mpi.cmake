@@ -6,6 +6,7 @@ set(TRANSHIP_MPI_ABI_INCLUDE "" CACHE PATH "The folder of mpi_abi.h, the header 
 set(tranship_mpi_folder ${CMAKE_INSTALL_LIBDIR}/tranship)
 target_compile_definitions(tranship PRIVATE TRANSHIP_MPI_MODULE_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}/tranship"
   TRANSHIP_LIBRARY_ARCHITECTURE="${CMAKE_LIBRARY_ARCHITECTURE}")
+set(tranship_mpi_modules)
 
 function(tranship_mpi_module name abi folder) # FOLDERS TO LOOK IN
   if(NOT folder)
@@ -27,6 +28,7 @@ function(tranship_mpi_module name abi folder) # FOLDERS TO LOOK IN
   # Nothing else in it calls a library.
   target_link_options(tranship_mpi_${name} PRIVATE LINKER:--as-needed)
   install(TARGETS tranship_mpi_${name} LIBRARY DESTINATION ${tranship_mpi_folder})
+  set(tranship_mpi_modules ${tranship_mpi_modules} tranship_mpi_${name} PARENT_SCOPE)
 endfunction()
 
 tranship_mpi_module(openmpi "Open MPI" "${TRANSHIP_MPI_OPENMPI_INCLUDE}"

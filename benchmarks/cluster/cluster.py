@@ -1,4 +1,4 @@
-"""Two ranks on two hosts, with tranship, MPI and a bare stream in turn; and what goes through the wire.
+"""Two ranks on two hosts, with tranship, MPI and a bare stream in turn.
 
 usage: cluster.py --programs FOLDER [--rounds 11] [--json FILE] [--wire RATE_MBIT,DELAY_US] [--mpi openmpi,mpich]
 

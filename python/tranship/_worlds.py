@@ -35,8 +35,8 @@ Order = Literal["C", "F"]
 class World:
     """One rank's view of all ranks that run together.
 
-    It ends with the function that :func:`launch` runs, or with :meth:`leave` where it was joined (:func:`join`, :meth:`from_mpi`); calls
-    after that raise :class:`InvalidUse`. Used by the thread of its rank. Calls marked *collective* must be made by all
+    It ends with the function that :func:`launch` runs, or with :meth:`leave` where it was joined (:func:`join`,
+    :meth:`from_mpi`); calls after that raise :class:`InvalidUse`. Used by the thread of its rank. Calls marked *collective* must be made by all
     ranks, in the same order; they wait for all ranks until ``timeout``, and raise :class:`Mismatch` on every rank when the
     calls differ, :class:`TimeoutError`, and :class:`PeerLost` as soon as a rank has failed.
     """

@@ -80,7 +80,6 @@ struct Step {
 /// All that a rank of such a world has besides its world.
 struct MpiPart {
   const MpiModule& mpi;
-  Rank rank = 0;
   MpiHandle comm = 0;
   std::shared_ptr<SharedWorld> shared = {};
   std::unique_ptr<MpiWire> wire = {};
@@ -96,7 +95,8 @@ struct MpiPart {
   static void at_finalise(void* with) {
     MpiPart& self = *static_cast<MpiPart*>(with);
     self.finalise_key.reset();
-    if (self.engine && !self.shared->board().ended(self.rank)) self.shared->board().post_finished(self.rank);
+    Board& board = self.shared->board();
+    if (self.engine && !board.ended(self.engine->rank())) board.post_finished(self.engine->rank());
     self.leave_mpi();
   }
 
@@ -129,7 +129,6 @@ class SetUp {
   RankScope join(MpiHandle user_comm, bool is_own_mpi) {
     duplicate(user_comm);
     check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
-    part_->rank = rank_;
     check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
     const LocalSocket door = greet();
     compare();
