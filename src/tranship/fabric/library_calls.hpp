@@ -2,6 +2,11 @@
 // program uses, too. Its fences and quiets promise the program nothing about the program's own transfers.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 
@@ -9,7 +14,7 @@ namespace tranship::detail {
 
 class LibraryCalls {
  public:
-  explicit LibraryCalls(Context& context) noexcept : transport_(context.transport_.get()) {
+  explicit LibraryCalls(Context& context) noexcept : context_(context), transport_(context.transport_.get()) {
     if (transport_) transport_->enter_library();
   }
   LibraryCalls(const LibraryCalls&) = delete;
@@ -18,7 +23,18 @@ class LibraryCalls {
     if (transport_) transport_->leave_library();
   }
 
+  /// As Context::put_signal() to a peer that is only messaged, with Transport::put_departing().
+  template <class T>
+  Transport::Departure put_signal(Symmetric<T> target, std::span<const T> source,
+                                  const std::shared_ptr<const void>& owner, Symmetric<std::uint64_t> signal,
+                                  std::uint64_t value, SignalOp op, Rank peer, CallSite where = CallSite::here()) const {
+    TRANSHIP_ASSERT(target.size() == Index(source.size()) && signal.size() == 1);
+    return context_.put_departing(target.local(), std::as_bytes(source), owner, {signal.local(), value, op}, peer,
+                                  where);
+  }
+
  private:
+  Context& context_;
   Transport* transport_;
 };
 

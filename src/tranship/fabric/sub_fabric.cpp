@@ -12,12 +12,12 @@ class SubTransport final : public Transport {
 
   void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
            Completion completion, CallSite where) override {
-    Signal there;
-    if (signal) {
-      there = *signal;
-      there.offset_bytes += offset_bytes_;
-    }
+    const Signal there = signal ? in_whole(*signal) : Signal{};
     whole_->put(in_whole(target), block, width, source, signal ? &there : nullptr, completion, where);
+  }
+  Departure put_departing(Remote target, std::span<const std::byte> source, const std::shared_ptr<const void>& owner,
+                          const Signal& signal, CallSite where) override {
+    return whole_->put_departing(in_whole(target), source, owner, in_whole(signal), where);
   }
   void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
            CallSite where) override {
@@ -51,6 +51,10 @@ class SubTransport final : public Transport {
   }
   Remote in_whole(Remote at) const noexcept {
     return {.peer = members_.rank_of(at.peer), .offset_bytes = at.offset_bytes + offset_bytes_};
+  }
+  Signal in_whole(Signal signal) const noexcept {
+    signal.offset_bytes += offset_bytes_;
+    return signal;
   }
 
   std::unique_ptr<Transport> whole_;

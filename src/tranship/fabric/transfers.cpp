@@ -224,6 +224,17 @@ void Transfers::put_block(void* target, const CopyBlock& block, int width, const
   if (signal) raise(at_peer(signal_offset, peer), signal->value, signal->op);
 }
 
+Transport::Departure Transfers::put_departing(void* target, std::span<const std::byte> source,
+                                              const std::shared_ptr<const void>& owner, const SignalAt& signal,
+                                              Rank peer, CallSite where) {
+  check_peer(peer, where);
+  TRANSHIP_ASSERT(!is_direct(peer));
+  direct_.acted = true;
+  const std::size_t offset = checked_offset("the target of a put", target, 0, std::int64_t(source.size()), where);
+  const std::size_t signal_offset = checked_words("a signal", signal.local, 1, sizeof(std::uint64_t), where);
+  return transport_->put_departing({peer, offset}, source, owner, {signal_offset, signal.value, signal.op}, where);
+}
+
 void Transfers::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer,
                             CallSite where) {
   check_slice("the source of a get", source, run, where);

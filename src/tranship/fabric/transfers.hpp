@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -433,6 +434,10 @@ class Transfers {
                  CallSite where);
   void put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
                  Completion completion, Rank peer, CallSite where);
+  /// As put_signal() to a peer that is only messaged, of bytes that may leave later.
+  std::shared_ptr<const std::atomic<bool>> put_departing(void* target, std::span<const std::byte> source,
+                                                         const std::shared_ptr<const void>& owner,
+                                                         const SignalAt& signal, Rank peer, CallSite where);
   void signal_checked(const SignalAt& signal, Rank peer, CallSite where);
   struct AtomicWord {
     void* local = nullptr;

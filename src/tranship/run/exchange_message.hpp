@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -84,7 +85,8 @@ struct ExchangeLinks {
   /// Per rank: the epochs that it has entered, then those of every message that it receives from memory that it shares.
   SharedFlags words = {};
   std::optional<Notices> notices = {};
-  std::vector<Line> outbox_lines = {};  // of posted messages
+  /// Of posted messages. What carries them may have it for longer than the exchange.
+  std::shared_ptr<std::vector<Line>> outbox_lines = {};
   std::vector<Line> packed_lines = {};  // of messages that are packed first, one message at a time
 
   static constexpr int source_word = 0;

@@ -18,15 +18,17 @@ class Posted final : public MessageProtocol {
       if (read.has_left()) return left(read.left_failing());
       if (read.epoch() + std::uint64_t(links.buffers) < running.epoch) return MessageStatus::waiting;
       moves_of(links, running).run();
-      const std::span packed(links.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
+      const std::span<const Line> packed(links.outbox_lines->data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
       Context& rma = links.world.context();
       const detail::LibraryCalls in_library(rma);
       // Signals are counted: that of the epoch before, which the target may not have read, must come first.
       if (links.buffers > 1) rma.fence();
-      rma.put_signal(inbox_of(links, running), packed, links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
+      running.departure = in_library.put_signal(inbox_of(links, running), packed, links.outbox_lines,
+                                                links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
       running.packed = running.epoch;
     }
-    if (read.epoch() + 1 >= running.epoch) return MessageStatus::complete;
+    if (running.departure && running.departure->load(std::memory_order_acquire)) running.departure.reset();
+    if (!running.departure && read.epoch() + 1 >= running.epoch) return MessageStatus::complete;
     return read.has_left() ? left(read.left_failing()) : MessageStatus::started;
   }
   MessageStatus receive(const ExchangeLinks& links, ExchangePace, RunningMessage& running) const override {

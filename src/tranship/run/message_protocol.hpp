@@ -3,7 +3,9 @@
 // staging buffer that both ranks reach) and message_posted.cpp (to peers that are only messaged).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include <tranship/run/exchange_message.hpp>
 
@@ -28,6 +30,8 @@ struct RunningMessage {
   std::uint64_t epoch = 0;
   std::uint64_t packed = 0;  // the last epoch for which its buffer was filled, of a send
   bool is_complete = true;
+  /// Of a posted send, as long as its buffer is in use.
+  std::shared_ptr<const std::atomic<bool>> departure = {};
   WriteChoice choice = {};
 };
 

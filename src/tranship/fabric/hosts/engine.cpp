@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/atomic.hpp>
+#include <tranship/fabric/hosts/server.hpp>
 #include <tranship/kernels/word.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
@@ -19,8 +19,6 @@ enum class Op : std::uint8_t { put, get, atomic, flush, answer, meeting, told, a
 // How long what a rank does is waited for before it is left out of a message.
 constexpr std::int64_t ask_ns = 20'000'000;
 constexpr std::int64_t linger_ns = 60'000'000'000;
-constexpr std::int64_t serve_ns = 50'000'000;
-constexpr std::int64_t busy_nap_ns = 50'000;
 constexpr std::int64_t leave_ns = 1'000'000'000;
 constexpr std::size_t waiting_bytes_max = std::size_t(4) << 20;
 
@@ -72,10 +70,6 @@ struct HostsEngine::Head {
   std::uint64_t compare = 0;
 };
 
-struct HostsEngine::Server {
-  std::thread thread;
-};
-
 HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap, Serving serving)
     : wire_(wire),
       lent_bytes_min_(wire.lent_bytes_min()),
@@ -87,8 +81,8 @@ HostsEngine::HostsEngine(Wire& wire, Board& board, Rank rank, const Members& her
   static_assert(sizeof(Head) <= Wire::head_bytes_max);
   board_.connect(here_, *this);
   if (serving == Serving::by_caller) return;
-  server_ = std::make_unique<Server>();
-  server_->thread = std::thread([this] { serve(); });
+  HostsServer::here().add(*this);
+  has_thread_ = true;
 }
 
 HostsEngine::~HostsEngine() {
@@ -113,11 +107,7 @@ void HostsEngine::close() noexcept {
     if (!board_.has_failed() && !is_broken_) is_broken_ = !attempt([&] { wire_.part(); });
   }
   wait_for(is_over);
-  is_ending_.store(true, std::memory_order_release);
-  if (server_) {
-    wire_.wake();
-    server_->thread.join();
-  }
+  if (has_thread_) HostsServer::here().remove(*this);
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
 }
@@ -128,21 +118,13 @@ bool HostsEngine::all_have_ended() const noexcept {
   return true;
 }
 
-void HostsEngine::serve() {
-  std::int64_t served_ns = now_ns();
-  while (!is_ending_.load(std::memory_order_acquire)) {
-    // Who has asked once often asks again soon; looking takes some microseconds.
-    wire_.wait(std::clamp((now_ns() - served_ns) / 16, busy_nap_ns, serve_ns));
-    // The rank may have the lock between two of them.
-    const auto serve_one = [&] {
-      const std::lock_guard lock(mutex_);
-      return progress_locked();
-    };
-    while (!is_ending_.load(std::memory_order_acquire) && serve_one()) served_ns = now_ns();
-  }
+bool HostsEngine::serve_one() {
+  const std::lock_guard lock(mutex_);
+  return progress_locked();
 }
 
 bool HostsEngine::progress() {
+  looks_.store(looks() + 1, std::memory_order_relaxed);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   return lock.owns_lock() && progress_locked();
 }
@@ -158,7 +140,9 @@ void HostsEngine::check_open() const {
 bool HostsEngine::progress_locked() {
   if (is_broken_ || is_closed_) return false;
   try {
-    return wire_.progress(*this);
+    const bool any = wire_.progress(*this);
+    waiting_bytes_.store(wire_.waiting_bytes(), std::memory_order_relaxed);
+    return any;
   } catch (const Error& error) {
     // A thread may have noticed that serves this rank: the rank itself cannot go on.
     is_broken_ = true;
@@ -178,6 +162,7 @@ void HostsEngine::send_locked(Rank peer, const Head& head, std::span<const std::
   check_open();
   try {
     wire_.send(peer, bytes_of(head), body, lent);
+    waiting_bytes_.store(wire_.waiting_bytes(), std::memory_order_relaxed);
   } catch (const Error&) {
     is_broken_ = true;  // a message may have left in part
     throw;
@@ -194,7 +179,8 @@ std::shared_ptr<Awaited> HostsEngine::request(Rank peer, Head& head, std::shared
 }
 
 std::shared_ptr<Wire::Lent> HostsEngine::put(Transport::Remote target, const CopyBlock& block, int width,
-                                             const void* source, const Transport::Signal* signal) {
+                                             const void* source, const Transport::Signal* signal,
+                                             const std::shared_ptr<const void>& owner) {
   Head head{.op = Op::put,
             .width = std::uint8_t(width),
             .has_block = !is_dense(block.target_strides, block, width),
@@ -212,6 +198,7 @@ std::shared_ptr<Wire::Lent> HostsEngine::put(Transport::Remote target, const Cop
   const std::span in_place(static_cast<const std::byte*>(source), bytes);
   if (!head.has_block && is_dense(block.source_strides, block, width)) {
     auto lent = is_long ? std::make_shared<Wire::Lent>() : nullptr;
+    if (lent) lent->owner = owner;
     send(target.peer, head, in_place, lent);
     return lent;
   }
@@ -264,6 +251,7 @@ void HostsEngine::order(Rank peer) {
 }
 
 bool HostsEngine::is_congested(Rank peer) {
+  if (waiting_bytes_.load(std::memory_order_relaxed) <= waiting_bytes_max) return false;
   const std::lock_guard lock(mutex_);
   return !is_closed_ && wire_.waiting_bytes(peer) > waiting_bytes_max;
 }

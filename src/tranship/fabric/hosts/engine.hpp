@@ -40,7 +40,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
  public:
   /// Who serves the other machines while the rank computes.
   enum class Serving : std::uint8_t {
-    by_thread,  ///< a thread of the engine
+    by_thread,  ///< the HostsServer of the process
     by_caller   ///< who else calls progress(), and the rank in its waits
   };
   /// What is outside of this rank's process outlives the engine. The board, of this machine, has a slot for every rank
@@ -55,13 +55,13 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
 
   Rank rank() const noexcept { return rank_; }
   const Members& here() const noexcept { return here_; }
-  bool has_thread() const noexcept { return server_ != nullptr; }
+  bool has_thread() const noexcept { return has_thread_; }
 
   // Requests, by the thread of the rank.
 
-  /// What is returned still reads `source`, until it has left; nullptr where nothing does.
+  /// What is returned still reads `source`, until it has left; nullptr where nothing does. `owner` may keep it.
   std::shared_ptr<Wire::Lent> put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
-                                  const Transport::Signal* signal);
+                                  const Transport::Signal* signal, const std::shared_ptr<const void>& owner = {});
   std::shared_ptr<Awaited> get(void* target, const CopyBlock& block, int width, Transport::Remote source);
   /// nullptr where nothing is asked for.
   std::shared_ptr<Awaited> atomic(Transport::Remote at, int width, AtomicOp op, std::uint64_t operand,
@@ -78,8 +78,19 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   void bring(Rank peer, Key meeting, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> take(Rank peer, Key meeting) override;
 
-  /// Moves what can be moved now, unless another thread does.
+  /// Moves what can be moved now, unless another thread does. For a rank that waits.
   bool progress();
+
+  // For the HostsServer.
+
+  /// Carries out one message. False where none has come.
+  bool serve_one();
+  /// How often progress() has been called.
+  std::uint64_t looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
+  /// Returns when something may have come, and after so long.
+  void wait(std::int64_t at_most_ns) { wire_.wait(at_most_ns); }
+  /// wait() returns soon.
+  void wake() noexcept { wire_.wake(); }
 
   void tell(Rank rank) noexcept override;
   void ask(Rank rank) noexcept override;
@@ -104,7 +115,6 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   void lost(Rank peer) override;
   void answer_get(Rank from, const Head& head, const CopyBlock& block);
   void answered(const Head& head, std::span<const std::byte> body);
-  void serve();
   /// What no one waits for: it vanishes where the wire has failed.
   void notify(Rank peer, const Head& head, std::span<const std::byte> body) noexcept;
   void send_end(Rank rank) noexcept;
@@ -125,9 +135,9 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
   std::vector<std::atomic<bool>> heard_ends_;  // by rank
   std::atomic<std::uint64_t> shown_ = 0;       // entries that were asked for and have come
-  std::atomic<bool> is_ending_ = false;
-  struct Server;  // the thread
-  std::unique_ptr<Server> server_;
+  std::atomic<std::uint64_t> looks_ = 0;
+  std::atomic<std::size_t> waiting_bytes_ = 0;  // to all peers, as the wire last said
+  bool has_thread_ = false;
 };
 
 }  // namespace tranship

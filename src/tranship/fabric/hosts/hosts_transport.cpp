@@ -50,17 +50,31 @@ void HostsTransport::wait_for_room(Rank peer, CallSite where) {
   wait_until([&] { return !engine_.is_congested(peer); }, WaitNote("room for more transfers", peer, where));
 }
 
-void HostsTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
-                         Completion completion, CallSite where) {
+std::shared_ptr<Wire::Lent> HostsTransport::start_put(Remote target, const CopyBlock& block, int width,
+                                                      const void* source, const Signal* signal,
+                                                      const std::shared_ptr<const void>& owner, CallSite where) {
   wait_for_room(target.peer, where);
   written_.insert(target.peer);
-  std::shared_ptr<Wire::Lent> lent = engine_.put(target, block, width, source, signal);
-  if (!lent) return;
+  std::shared_ptr<Wire::Lent> lent = engine_.put(target, block, width, source, signal, owner);
+  if (!lent || has_left(lent)) return nullptr;
   auto& leaving = lent_[target.peer];
   std::erase_if(leaving, has_left);
   leaving.push_back(lent);
-  if (completion == Completion::blocking)
+  return lent;
+}
+
+void HostsTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
+                         Completion completion, CallSite where) {
+  const auto lent = start_put(target, block, width, source, signal, nullptr, where);
+  if (lent && completion == Completion::blocking)
     wait_until([&] { return has_left(lent); }, WaitNote("a put", WaitNote::anyone, where));
+}
+
+Transport::Departure HostsTransport::put_departing(Remote target, std::span<const std::byte> source,
+                                                   const std::shared_ptr<const void>& owner, const Signal& signal,
+                                                   CallSite where) {
+  const auto lent = start_put(target, row_of(source.size(), 1), 1, source.data(), &signal, owner, where);
+  return lent ? Departure(lent, &lent->has_left) : nullptr;
 }
 
 void HostsTransport::get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,

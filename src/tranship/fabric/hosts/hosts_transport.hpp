@@ -21,6 +21,8 @@ class HostsTransport final : public Transport {
 
   void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
            Completion completion, CallSite where) override;
+  Departure put_departing(Remote target, std::span<const std::byte> source, const std::shared_ptr<const void>& owner,
+                          const Signal& signal, CallSite where) override;
   void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
            CallSite where) override;
   void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
@@ -42,6 +44,9 @@ class HostsTransport final : public Transport {
 
  private:
   using Answers = std::vector<std::shared_ptr<Awaited>>;
+  /// What is returned has not left.
+  std::shared_ptr<Wire::Lent> start_put(Remote target, const CopyBlock& block, int width, const void* source,
+                                        const Signal* signal, const std::shared_ptr<const void>& owner, CallSite where);
   void wait_for(const char* label, const Answers& answers, CallSite where);
   /// Moves what can be moved meanwhile.
   void wait_until(FunctionRef<bool()> is_so, const WaitNote& note);

@@ -45,7 +45,8 @@ class Wire {
   /// A body that the sender does not touch until it has left.
   struct Lent {
     std::atomic<bool> has_left = false;
-    std::vector<std::byte> own = {};  ///< what may hold it
+    std::vector<std::byte> own = {};            ///< what may hold it
+    std::shared_ptr<const void> owner = {};  ///< of what holds it otherwise
   };
 
   /// Returns when both may be used again, or, where the body is lent, at once, and keeps `lent` until it has left.
@@ -64,6 +65,8 @@ class Wire {
   virtual bool is_idle() const = 0;
   /// What was sent to a peer and cannot leave until it has received more.
   virtual std::size_t waiting_bytes(Rank) const { return 0; }
+  /// The same, to all of them.
+  virtual std::size_t waiting_bytes() const { return 0; }
   /// Returns when something may have come or can leave, and after so long. Any thread, beside the one that uses it.
   virtual void wait(std::int64_t at_most_ns) = 0;
   /// wait() returns soon.

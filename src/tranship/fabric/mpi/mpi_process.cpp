@@ -50,16 +50,12 @@ bool mpi_launcher_waits() {
   return is_set("PMIX_NAMESPACE") || is_set("PMI_FD") || is_set("PMI_PORT");
 }
 
-bool initialise_mpi(const MpiModule& mpi) {
-  static bool is_own = false;
+void initialise_mpi(const MpiModule& mpi) {
   if (mpi.state() == MpiModule::State::finalised)
     throw_error(ErrorCode::invalid_use, "MPI has been finalised in this process: a world must join before");
-  if (mpi.state() == MpiModule::State::before) {
-    check_mpi(mpi, mpi.initialise(MpiThreads::multiple), "be initialised");
-    is_own = true;
-    std::atexit(&finalise_at_exit);
-  }
-  return is_own;
+  if (mpi.state() == MpiModule::State::running) return;
+  check_mpi(mpi, mpi.initialise(MpiThreads::multiple), "be initialised");
+  std::atexit(&finalise_at_exit);
 }
 
 void leave_mpi_running() noexcept {

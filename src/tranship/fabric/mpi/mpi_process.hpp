@@ -12,9 +12,9 @@ namespace tranship {
 /// Whether the launcher of an MPI waits for this process to initialise it.
 bool mpi_launcher_waits();
 
-/// Initialises MPI where that has not been done, and finalises it at the end of the process then. Returns whether this
-/// library has done it. Throws `invalid_use` where MPI has been finalised, and `io`.
-bool initialise_mpi(const MpiModule& mpi);
+/// Initialises MPI where that has not been done, and finalises it at the end of the process then. Throws `invalid_use`
+/// where MPI has been finalised, and `io`.
+void initialise_mpi(const MpiModule& mpi);
 /// It is not finalised at the end, which would wait for processes that are gone.
 void leave_mpi_running() noexcept;
 

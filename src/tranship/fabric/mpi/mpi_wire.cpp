@@ -179,6 +179,7 @@ void MpiWire::send(Rank to, std::span<const std::byte> head, std::span<const std
   Peer& peer = this->peer(to);
   const auto push = [&](Outgoing message) {
     peer.waiting_bytes += message.bytes->size() + message.body.size();
+    waiting_bytes_ += message.bytes->size() + message.body.size();
     peer.waiting.push_back(std::move(message));
     ++waiting_messages_;
   };
@@ -217,6 +218,7 @@ void MpiWire::start_waiting(Rank to, Peer& peer) {
     if (!peer.has_parted && peer.sent_bytes + next.bytes->size() > peer.received_bytes + sizes_.window_bytes) return;
     start(to, peer, next);
     peer.waiting_bytes -= next.bytes->size() + next.body.size();
+    waiting_bytes_ -= next.bytes->size() + next.body.size();
     peer.waiting.pop_front();
     --waiting_messages_;
   }

@@ -50,6 +50,7 @@ class MpiWire final : public Wire {
   void part() override;
   bool is_idle() const override;
   std::size_t waiting_bytes(Rank peer) const override;
+  std::size_t waiting_bytes() const override { return waiting_bytes_; }
   void wait(std::int64_t at_most_ns) override;
   void wake() noexcept override;
 
@@ -91,7 +92,7 @@ class MpiWire final : public Wire {
   std::size_t next_ = 0;  // receive to complete
   std::map<Rank, std::unique_ptr<Peer>> peers_;
   std::list<Leaving> leaving_;
-  std::size_t waiting_messages_ = 0;
+  std::size_t waiting_messages_ = 0, waiting_bytes_ = 0;
   bool has_parted_ = false;
 
   std::mutex nap_mutex_;

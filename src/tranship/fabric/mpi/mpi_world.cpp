@@ -126,7 +126,7 @@ class SetUp {
         deadline_(Deadline::after_ns(timeout_ns_)),
         part_(std::make_shared<MpiPart>(mpi)) {}
 
-  RankScope join(MpiHandle user_comm, bool is_own_mpi) {
+  RankScope join(MpiHandle user_comm) {
     duplicate(user_comm);
     check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
     check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
@@ -144,10 +144,10 @@ class SetUp {
       return RankScope(part_, shared.board(), rank_, timeout_ns_,
                        [&] { return std::make_unique<ProcessesFabric>(part_->shared, rank_); });
     part_->wire = std::make_unique<MpiWire>(mpi_, part_->comm, sizes_);
-    const bool may_serve = mpi_.threads() >= (is_own_mpi ? MpiThreads::serialized : MpiThreads::multiple);
-    part_->engine =
-        std::make_unique<HostsEngine>(*part_->wire, shared.board(), rank_, here, shared.heap_of(here.member_of(rank_)),
-                                      may_serve ? HostsEngine::Serving::by_thread : HostsEngine::Serving::by_caller);
+    const auto serving =
+        mpi_.threads() == MpiThreads::multiple ? HostsEngine::Serving::by_thread : HostsEngine::Serving::by_caller;
+    part_->engine = std::make_unique<HostsEngine>(*part_->wire, shared.board(), rank_, here,
+                                                  shared.heap_of(here.member_of(rank_)), serving);
     return RankScope(part_, shared.board(), rank_, timeout_ns_,
                      [&] { return std::make_unique<HostsFabric>(part_->shared, *part_->engine, hosts_); });
   }
@@ -343,7 +343,7 @@ std::optional<RankScope> join_mpi_job() {
     throw_error(ErrorCode::unsupported, "{}, and its MPI is not to be had: {}", launcher->text(),
                 library.error().message());
   const MpiModule& mpi = *library.value().mpi;
-  const bool is_own = initialise_mpi(mpi);
+  initialise_mpi(mpi);
   int size = 0;
   check_mpi(mpi, mpi.size(mpi.world(), &size), "tell how many processes there are");
   if (launcher->processes > 0 && size != launcher->processes)
@@ -352,7 +352,7 @@ std::optional<RankScope> join_mpi_job() {
                 "MPIs; {} names a library",
                 launcher->name, amount(launcher->processes, "process", "processes"), launcher->variables,
                 library.value().path, library.value().version, size, mpi_library_variable);
-  return SetUp(mpi, {}).join(mpi.world(), is_own);
+  return SetUp(mpi, {}).join(mpi.world());
 }
 
 RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options) {
@@ -365,7 +365,7 @@ RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& opti
   if (mpi.state() != MpiModule::State::running)
     throw_error(ErrorCode::invalid_use, "MPI {} in this process: a world of a communicator joins while it runs",
                 mpi.state() == MpiModule::State::before ? "has not been initialised" : "has been finalised");
-  RankScope scope = SetUp(mpi, options).join(comm, false);
+  RankScope scope = SetUp(mpi, options).join(comm);
   scope.world().set_interrupt_check(options.interrupt_check);
   return scope;
 }

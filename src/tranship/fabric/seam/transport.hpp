@@ -2,8 +2,10 @@
 // What each call promises is written in context.hpp, which checks all arguments before it calls this.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -37,6 +39,14 @@ class Transport {
   /// Element by element as `block` says, from `source` here to `target` there, and then, if there is one, the signal.
   virtual void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
                    Completion completion, CallSite where) = 0;
+  /// As a put that blocks, of bytes that lie side by side, but may return before they have left. What is returned is
+  /// true when they have; nullptr: they have. `owner` keeps them until then.
+  using Departure = std::shared_ptr<const std::atomic<bool>>;
+  virtual Departure put_departing(Remote target, std::span<const std::byte> source,
+                                  const std::shared_ptr<const void>& /*owner*/, const Signal& signal, CallSite where) {
+    put(target, row_of(source.size(), 1), 1, source.data(), &signal, Completion::blocking, where);
+    return nullptr;
+  }
   /// From `source` there to `target` here.
   virtual void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
                    CallSite where) = 0;
