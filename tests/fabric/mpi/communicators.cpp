@@ -122,6 +122,55 @@ TEST_P(Communicators, give_several_worlds_that_end_in_any_order) {
   }
 }
 
+bool has_threads() {
+  int level = -1;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+/// Far from the minute that a rank that leaves would give the others of other machines to leave, too.
+class WithinHalfAMinute {
+ public:
+  ~WithinHalfAMinute() { EXPECT_LT(MPI_Wtime() - begin_, 30); }
+
+ private:
+  double begin_ = MPI_Wtime();
+};
+
+TEST_P(Communicators, give_worlds_that_each_rank_ends_in_an_order_of_its_own) {
+  if (!has_threads() && GetParam() > 1) GTEST_SKIP() << "no thread serves a world that this rank has left";
+  const WithinHalfAMinute limit;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::optional<RankScope>> worlds;
+    for (int i = 0; i < 3; ++i) worlds.emplace_back(join_mpi(MPI_COMM_WORLD));
+    for (auto& one : worlds) use(one->world());
+    for (int i = 0; i < 3; ++i) worlds[std::size_t(rank_in(MPI_COMM_WORLD) + round + i) % 3].reset();
+  }
+}
+
+TEST_P(Communicators, give_worlds_whose_first_leaver_waits_for_none) {
+  if (!has_threads() && GetParam() > 1) GTEST_SKIP() << "no thread serves a world that this rank has left";
+  const WithinHalfAMinute limit;
+  const int me = rank_in(MPI_COMM_WORLD);
+  std::optional<RankScope> scope(join_mpi(MPI_COMM_WORLD));
+  use(scope->world());
+  const auto word = scope->world().allocate<int>(1);
+  word[0] = 5 + me;
+  scope->world().barrier();
+  // The others still read what it has left, and leave when it says so.
+  if (me == 0) {
+    scope.reset();
+    for (int rank = 1; rank < size_of(MPI_COMM_WORLD); ++rank) MPI_Send(&me, 1, MPI_INT, rank, 3, MPI_COMM_WORLD);
+  } else {
+    int came = -1;
+    MPI_Recv(&came, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQ(scope->world().context().g(word, 0), 5);
+  }
+  scope.reset();
+  // What those of the world before still send does not come here.
+  use(join_mpi(MPI_COMM_WORLD).world());
+}
+
 // Its messages and those of the world never meet, though the program takes whatever comes.
 TEST_P(Communicators, stay_the_programs_own) {
   const int me = rank_in(MPI_COMM_WORLD), ranks = size_of(MPI_COMM_WORLD), next = (me + 1) % ranks;

@@ -93,23 +93,32 @@ void HostsEngine::close() noexcept {
   if (is_closed_) return;
   // Others may still read what this rank has left in its heap.
   const Deadline deadline = Deadline::after_ns(linger_ns);
-  const auto is_over = [&] {
+  const auto has_ended = [&] {
     const std::lock_guard lock(mutex_);
     progress_locked();
-    return is_broken_ || (wire_.is_idle() && all_have_ended());
+    return end_locked();
   };
-  const auto wait_for = [&](auto&& is_so) {
-    while (!is_so() && !deadline.passed()) wire_.wait(1'000'000);
-  };
-  wait_for(is_over);
-  {
-    const std::lock_guard lock(mutex_);
-    if (!board_.has_failed() && !is_broken_) is_broken_ = !attempt([&] { wire_.part(); });
-  }
-  wait_for(is_over);
+  while (!has_ended() && !deadline.passed()) wire_.wait(1'000'000);
   if (has_thread_) HostsServer::here().remove(*this);
   const std::lock_guard lock(mutex_);
+  if (!is_over()) part_locked();
   is_closed_ = true;
+}
+
+bool HostsEngine::end_locked() noexcept {
+  const auto is_quiet = [&] { return is_broken_ || (wire_.is_idle() && all_have_ended()); };
+  if (is_over()) return true;
+  if (!is_quiet()) return false;
+  part_locked();
+  if (!is_quiet()) return false;
+  is_over_.store(true, std::memory_order_release);
+  return true;
+}
+
+void HostsEngine::part_locked() noexcept {
+  if (has_parted_ || is_broken_ || board_.has_failed()) return;
+  has_parted_ = true;
+  is_broken_ = !attempt([&] { wire_.part(); });
 }
 
 bool HostsEngine::all_have_ended() const noexcept {
@@ -120,7 +129,8 @@ bool HostsEngine::all_have_ended() const noexcept {
 
 bool HostsEngine::serve_one() {
   const std::lock_guard lock(mutex_);
-  return progress_locked();
+  const bool any = progress_locked();
+  return !(is_lingering_.load(std::memory_order_acquire) && end_locked()) && any;
 }
 
 bool HostsEngine::progress() {

@@ -52,6 +52,11 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   /// Serves the ranks of other machines until all of them have ended, for a minute at most. The wire is not used any
   /// more afterwards, and requests throw `invalid_use`.
   void close() noexcept;
+  /// The rank has ended: its thread, which it needs, serves the others until is_over(). close() comes later.
+  void linger() noexcept { is_lingering_.store(true, std::memory_order_release); }
+  /// Whether all others have ended and nothing of theirs is on its way here. Where it does not hold after close(), some
+  /// of them were late.
+  bool is_over() const noexcept { return is_over_.load(std::memory_order_acquire); }
 
   Rank rank() const noexcept { return rank_; }
   const Members& here() const noexcept { return here_; }
@@ -119,6 +124,9 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   void notify(Rank peer, const Head& head, std::span<const std::byte> body) noexcept;
   void send_end(Rank rank) noexcept;
   bool all_have_ended() const noexcept;
+  /// With the lock. Parts from the others once all have ended; true when they have parted, too.
+  bool end_locked() noexcept;
+  void part_locked() noexcept;
 
   Wire& wire_;  // until it is closed
   std::size_t lent_bytes_min_;
@@ -131,6 +139,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   std::uint64_t next_id_ = 1;
   bool is_broken_ = false;  // the wire has failed
   bool is_closed_ = false;
+  bool has_parted_ = false;
   std::unordered_map<std::uint64_t, std::shared_ptr<Awaited>> awaited_;
   std::map<std::tuple<int, std::uint64_t, Rank>, std::vector<std::byte>> brought_;
   std::vector<std::atomic<bool>> heard_ends_;  // by rank
@@ -138,6 +147,8 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   std::atomic<std::uint64_t> looks_ = 0;
   std::atomic<std::size_t> waiting_bytes_ = 0;  // to all peers, as the wire last said
   bool has_thread_ = false;
+  std::atomic<bool> is_lingering_ = false;
+  std::atomic<bool> is_over_ = false;
 };
 
 }  // namespace tranship

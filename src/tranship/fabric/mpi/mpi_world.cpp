@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,7 +102,6 @@ struct MpiPart {
     self.leave_mpi();
   }
 
- private:
   void leave_mpi() noexcept {
     if (engine) engine->close();  // nothing else calls MPI from here on
     wire.reset();
@@ -108,7 +109,9 @@ struct MpiPart {
     if (finalise_key && is_running) mpi.not_at_finalise(*finalise_key);
     if (comm == 0) return;
     // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
-    const bool all_come_here = is_refused_by_all || (shared && !shared->board().has_failed());
+    // It gives the number of one that was freed to the next one, which would get what still comes.
+    const bool all_have_left = !engine || engine->is_over();
+    const bool all_come_here = is_refused_by_all || (all_have_left && shared && !shared->board().has_failed());
     if (!all_come_here)
       leave_mpi_running();
     else if (is_running)
@@ -116,6 +119,44 @@ struct MpiPart {
     comm = 0;
   }
 };
+
+/// The worlds that this process has left while ranks of other machines have not. The thread of each serves these; what
+/// is left to do when all have ended is done by a rank's thread, because MPI_Finalize, which does it at the latest, may
+/// not meet a call of another thread. Never destroyed: it may outlive MPI.
+class LeftWorlds {
+ public:
+  static LeftWorlds& of_process() {
+    static auto* const worlds = new LeftWorlds();
+    return *worlds;
+  }
+  void add(std::shared_ptr<MpiPart> part) {
+    const std::lock_guard lock(mutex_);
+    parts_.push_back(std::move(part));
+  }
+  /// Frees those that all ranks have left by now.
+  void free_some() {
+    std::vector<std::shared_ptr<MpiPart>> over;
+    const std::lock_guard lock(mutex_);
+    const auto first =
+        std::partition(parts_.begin(), parts_.end(), [](const auto& part) { return !part->engine->is_over(); });
+    std::move(first, parts_.end(), std::back_inserter(over));
+    parts_.erase(first, parts_.end());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<MpiPart>> parts_;
+};
+
+/// Waits for no one where a thread can do that.
+void leave_world(const std::shared_ptr<MpiPart>& part) {
+  LeftWorlds::of_process().free_some();
+  const bool has_thread = part->engine && part->engine->has_thread();
+  if (!has_thread || part->mpi.state() != MpiModule::State::running || part->shared->board().has_failed())
+    return part->leave_mpi();
+  part->engine->linger();
+  LeftWorlds::of_process().add(part);
+}
 
 class SetUp {
  public:
@@ -126,7 +167,10 @@ class SetUp {
         deadline_(Deadline::after_ns(timeout_ns_)),
         part_(std::make_shared<MpiPart>(mpi)) {}
 
-  RankScope join(MpiHandle user_comm) {
+  /// Whether a rank waits for those of other machines. The end of the process does, where MPI is tranship's own.
+  enum class Leaving : std::uint8_t { with_others, at_once };
+
+  RankScope join(MpiHandle user_comm, Leaving leaving) {
     duplicate(user_comm);
     check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
     check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
@@ -148,7 +192,9 @@ class SetUp {
         mpi_.threads() == MpiThreads::multiple ? HostsEngine::Serving::by_thread : HostsEngine::Serving::by_caller;
     part_->engine = std::make_unique<HostsEngine>(*part_->wire, shared.board(), rank_, here,
                                                   shared.heap_of(here.member_of(rank_)), serving);
-    return RankScope(part_, shared.board(), rank_, timeout_ns_,
+    std::shared_ptr<void> owner = part_;
+    if (leaving == Leaving::at_once) owner = std::shared_ptr<void>(part_.get(), [part = part_](void*) { leave_world(part); });
+    return RankScope(std::move(owner), shared.board(), rank_, timeout_ns_,
                      [&] { return std::make_unique<HostsFabric>(part_->shared, *part_->engine, hosts_); });
   }
 
@@ -352,7 +398,7 @@ std::optional<RankScope> join_mpi_job() {
                 "MPIs; {} names a library",
                 launcher->name, amount(launcher->processes, "process", "processes"), launcher->variables,
                 library.value().path, library.value().version, size, mpi_library_variable);
-  return SetUp(mpi, {}).join(mpi.world());
+  return SetUp(mpi, {}).join(mpi.world(), SetUp::Leaving::with_others);
 }
 
 RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options) {
@@ -365,7 +411,8 @@ RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& opti
   if (mpi.state() != MpiModule::State::running)
     throw_error(ErrorCode::invalid_use, "MPI {} in this process: a world of a communicator joins while it runs",
                 mpi.state() == MpiModule::State::before ? "has not been initialised" : "has been finalised");
-  RankScope scope = SetUp(mpi, options).join(comm);
+  LeftWorlds::of_process().free_some();
+  RankScope scope = SetUp(mpi, options).join(comm, SetUp::Leaving::at_once);
   scope.world().set_interrupt_check(options.interrupt_check);
   return scope;
 }
