@@ -107,6 +107,7 @@ struct MpiPart {
     wire.reset();
     const bool is_running = mpi.state() == MpiModule::State::running;
     if (finalise_key && is_running) mpi.not_at_finalise(*finalise_key);
+    finalise_key.reset();
     if (comm == 0) return;
     // MPI may wait for the others when a communicator is freed, which a rank that has failed does not expect of them.
     // It gives the number of one that was freed to the next one, which would get what still comes.
@@ -409,8 +410,9 @@ RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& opti
                 "version {}",
                 mpi.version, MpiModule::version_here);
   if (mpi.state() != MpiModule::State::running)
-    throw_error(ErrorCode::invalid_use, "MPI {} in this process: a world of a communicator joins while it runs",
-                mpi.state() == MpiModule::State::before ? "has not been initialised" : "has been finalised");
+    throw_error(ErrorCode::invalid_use, "in this process MPI {}: a world of a communicator joins while it runs",
+                mpi.state() == MpiModule::State::before ? "has not been initialised (a session alone does not do that)"
+                                                        : "has been finalised");
   LeftWorlds::of_process().free_some();
   RankScope scope = SetUp(mpi, options).join(comm, SetUp::Leaving::at_once);
   scope.world().set_interrupt_check(options.interrupt_check);
