@@ -55,6 +55,29 @@ def several_worlds():
             ts.current_world()
 
 
+def ends_of_their_own():
+    """Each rank ends its worlds in an order of its own, and the first one that leaves waits for none."""
+    comm = MPI.COMM_WORLD
+    rank, size = comm.Get_rank(), comm.Get_size()
+    begun = MPI.Wtime()
+    for hosts in (1, 2, size):
+        on_a_host_of(hosts)
+        worlds = [ts.World.from_mpi(comm) for _ in range(3)]
+        for world in worlds:
+            use(world)
+        for number in range(3):
+            worlds[(rank + number) % 3].leave()
+        left = ts.World.from_mpi(comm)
+        if rank == 0:
+            left.leave()
+        comm.bcast(rank)
+        if rank != 0:
+            left.leave()
+        with ts.World.from_mpi(comm) as world:
+            use(world)
+    assert MPI.Wtime() - begun < 30
+
+
 def refusals():
     rank = MPI.COMM_WORLD.Get_rank()
     for wrong in (None, 5, ts.World, MPI.GROUP_EMPTY):
@@ -74,6 +97,8 @@ def refusals():
 
 def shmem():
     on_a_host_of(2)
+    with pytest.raises(ts.InvalidUse, match="communicator of mpi4py, not int"):
+        nvshmem.init(mpi_comm=3, initializer_method="mpi")
     nvshmem.init(mpi_comm=MPI.COMM_WORLD, initializer_method="mpi")
     me, n = nvshmem.my_pe(), nvshmem.n_pes()
     assert (me, n) == (MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
@@ -95,6 +120,7 @@ if __name__ == "__main__":
     from mpi4py import MPI
 
     several_worlds()
+    ends_of_their_own()
     refusals()
     shmem()
     left = ts.World.from_mpi(MPI.COMM_WORLD)  # and ends with the process

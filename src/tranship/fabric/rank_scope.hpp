@@ -29,7 +29,8 @@ struct JoinOptions {
 };
 
 /// Moves, does not copy. All calls, and what lives in the world, belong to the thread that joined. Leaving is not
-/// collective and does not wait for other ranks. In a child that a rank forks, leaving does nothing.
+/// collective and does not wait for ranks of this machine; docs/cluster.md says when it waits for those of others. In a
+/// child that a rank forks, leaving does nothing.
 class RankScope {
  public:
   /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, as its

@@ -195,6 +195,28 @@ TEST_P(Communicators, are_refused_where_heaps_differ) {
   expect_refused(error_of([&] { join_mpi(MPI_COMM_WORLD, {.heap_bytes = heap_bytes}); }), "mismatch", "rank 2");
 }
 
+TEST_P(Communicators, are_refused_on_all_ranks_for_the_settings_of_one) {
+  if (rank_in(MPI_COMM_WORLD) == 1) setenv("TRANSHIP_MPI_SIZES", "1,2", 1);
+  expect_refused(error_of([] { join_mpi(MPI_COMM_WORLD); }), "bad_text", "TRANSHIP_MPI_SIZES");
+  if (rank_in(MPI_COMM_WORLD) == 1) setenv("TRANSHIP_MPI_SIZES", "8192,262144,1073741824,16", 1);
+  expect_refused(error_of([] { join_mpi(MPI_COMM_WORLD); }), "mismatch", "TRANSHIP_MPI_SIZES");
+  unsetenv("TRANSHIP_MPI_SIZES");
+}
+
+// MPI writes what the rank that has given up has asked for; checkers of memory see where.
+TEST_P(Communicators, are_waited_for_until_the_deadline_and_then_come) {
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  const int me = rank_in(own), ranks = size_of(own);
+  const auto join_soon = [&] { join_mpi(own, {.timeout_ns = 100'000'000}); };
+  const std::string names = "rank " + std::to_string(me) + " of " + std::to_string(ranks);
+  if (me != 0) expect_refused(error_of(join_soon), "timeout", names);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me == 0) expect_refused(error_of(join_soon), "timeout", names);
+  MPI_Barrier(MPI_COMM_WORLD);
+  use(join_mpi(MPI_COMM_WORLD).world());
+}
+
 TEST(NoCommunicators, are_null_and_those_between_two_groups) {
   expect_refused(error_of([] { join_mpi(MPI_COMM_NULL); }), "invalid_use", "MPI_COMM_NULL");
   const int me = rank_in(MPI_COMM_WORLD);

@@ -101,6 +101,8 @@ def init(
             from mpi4py import MPI
 
             mpi_comm = MPI.COMM_WORLD
+        if not hasattr(mpi_comm, "Get_rank"):
+            raise InvalidUse(f"mpi_comm is a communicator of mpi4py, not {type(mpi_comm).__name__}")
         rank, nranks = mpi_comm.Get_rank(), mpi_comm.Get_size()
         said = mpi_comm.allgather((_machine(), before is not None))
         if any(is_begun for _, is_begun in said):

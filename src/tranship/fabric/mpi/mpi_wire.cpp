@@ -1,14 +1,13 @@
 #include "tranship/fabric/mpi/mpi_wire.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <iterator>
-#include <new>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/mpi/keep_for_ever.hpp>
 #include <tranship/fabric/mpi/mpi_library.hpp>
 
 namespace tranship {
@@ -16,17 +15,6 @@ namespace tranship {
 namespace {
 
 constexpr int short_tag = 1, first_body_tag = 2;
-
-/// Memory that MPI may still read or write when a wire goes stays for ever, where checkers of leaks find it.
-template <class Memory>
-void keep_for_ever(Memory& memory) noexcept {
-  struct Kept {
-    Memory memory;
-    const Kept* before = nullptr;
-  };
-  static std::atomic<const Kept*> last = nullptr;
-  if (auto* const kept = new (std::nothrow) Kept{.memory = std::move(memory)}) kept->before = last.exchange(kept);
-}
 
 }  // namespace
 
@@ -127,13 +115,13 @@ void MpiWire::withdraw_all() noexcept {
     return mpi_.withdraw(&receive) == 0 && mpi_.test(&receive, &is_complete, nullptr) == 0 && is_complete;
   };
   for (Receive& receive : receives_)
-    if (!has_ended(receive.request)) keep_for_ever(receive.bytes);
+    if (!has_ended(receive.request)) keep_for_ever(std::move(receive.bytes));
   // The last first: what comes meanwhile for the first of a tag would meet the second.
   for (auto& [rank, peer] : peers_)
     for (auto message = peer->held.rbegin(); message != peer->held.rend(); ++message)
       if (std::count_if(message->pieces.rbegin(), message->pieces.rend(), has_ended) < std::ssize(message->pieces))
-        keep_for_ever(message->own);
-  for (Leaving& one : leaving_) keep_for_ever(one.kept);
+        keep_for_ever(std::move(message->own));
+  for (Leaving& one : leaving_) keep_for_ever(std::move(one.kept));
 }
 
 MpiWire::Peer& MpiWire::peer(Rank rank) {

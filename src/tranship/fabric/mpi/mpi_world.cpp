@@ -22,6 +22,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/fabric/hosts/hosts_fabric.hpp>
+#include <tranship/fabric/mpi/keep_for_ever.hpp>
 #include <tranship/fabric/mpi/mpi_library.hpp>
 #include <tranship/fabric/mpi/mpi_process.hpp>
 #include <tranship/fabric/mpi/mpi_wire.hpp>
@@ -173,8 +174,6 @@ class SetUp {
 
   RankScope join(MpiHandle user_comm, Leaving leaving) {
     duplicate(user_comm);
-    check_mpi(mpi_, mpi_.rank(part_->comm, &rank_), "tell the rank of this process");
-    check_mpi(mpi_, mpi_.size(part_->comm, &size_), "tell how many processes there are");
     const LocalSocket door = greet();
     compare();
     find_hosts(door);
@@ -200,12 +199,19 @@ class SetUp {
   }
 
  private:
-  void wait_for(MpiHandle* request, const char* what) {
-    for (int round = 0;; ++round) {
-      bool is_complete = false;
-      check_mpi(mpi_, mpi_.test(request, &is_complete, nullptr), what);
-      if (is_complete) return;
-      idle(round, what);
+  /// Where the wait fails, MPI may still write what is `kept`, as soon as those come who are late.
+  template <class Memory>
+  void wait_for(MpiHandle* request, const char* what, const std::shared_ptr<Memory>& kept) {
+    try {
+      for (int round = 0;; ++round) {
+        bool is_complete = false;
+        check_mpi(mpi_, mpi_.test(request, &is_complete, nullptr), what);
+        if (is_complete) return;
+        idle(round, what);
+      }
+    } catch (...) {
+      keep_for_ever(kept);
+      throw;
     }
   }
   void idle(int round, const char* what) {
@@ -226,19 +232,23 @@ class SetUp {
       throw_error(
           ErrorCode::invalid_use,
           "a world joins by an intercommunicator: it needs an intracommunicator (MPI_Intercomm_merge makes one)");
+    check_mpi(mpi_, mpi_.rank(user_comm, &rank_), "tell the rank of this process");
+    check_mpi(mpi_, mpi_.size(user_comm, &size_), "tell how many processes there are");
     MpiHandle request = 0;
     check_mpi(mpi_, mpi_.duplicate(user_comm, &part_->comm, &request), "duplicate a communicator");
-    wait_for(&request, "duplicate it");
+    wait_for(&request, "join", part_);
     check_mpi(mpi_, mpi_.return_errors(part_->comm), "return errors");
   }
 
   template <class T>
   std::vector<T> gather(const T& mine, const char* what) {
-    std::vector<T> all(static_cast<std::size_t>(size_));
+    const auto all = std::make_shared<std::vector<T>>(static_cast<std::size_t>(size_) + 1);
+    all->back() = mine;
     MpiHandle request = 0;
-    check_mpi(mpi_, mpi_.all_gather(&mine, int(sizeof mine), all.data(), part_->comm, &request), what);
-    wait_for(&request, what);
-    return all;
+    check_mpi(mpi_, mpi_.all_gather(&all->back(), int(sizeof mine), all->data(), part_->comm, &request), what);
+    wait_for(&request, what, all);
+    all->pop_back();
+    return std::move(*all);
   }
 
   /// Runs `f` on each process, and throws on all what it has thrown on the first one where it has.
@@ -263,19 +273,22 @@ class SetUp {
 
   LocalSocket greet() {
     Hello mine{.machine = this_start_of_the_machine(), .network = this_network(), .user = getuid()};
-    sizes_ = sizes_of_environment();
+    std::optional<LocalSocket> door;
+    mine.door = random_socket_name();
+    together("read their settings", [&] {
+      sizes_ = sizes_of_environment();
+      door.emplace(LocalSocket::listening(mine.door));
+    });
     fmt::format("{}; messages {} {} {}", SharedWorld::build(), sizes_.short_bytes, sizes_.window_bytes,
                 sizes_.piece_bytes)
         .copy(mine.build, sizeof mine.build - 1);
     if (const char* const host = std::getenv(host_variable))
       std::string_view(host).copy(mine.host, sizeof mine.host - 1);
-    mine.door = random_socket_name();
     mine.heap_bytes = options_.heap_bytes.value_or(0);
     mine.says_heap_bytes = options_.heap_bytes ? 1 : 0;
     mine.process = getpid();
-    LocalSocket door = LocalSocket::listening(mine.door);
     hellos_ = gather(mine, "say who they are");
-    return door;
+    return std::move(*door);
   }
 
   /// All have the same words before them, and so come to the same result.
@@ -286,8 +299,9 @@ class SetUp {
     for (Rank rank = 0; rank < size_; ++rank) {
       const Hello& hello = hellos_[std::size_t(rank)];
       if (text(hello) != text(hellos_[0]))
-        refuse(make_error(ErrorCode::mismatch, "rank 0 was built with \"{}\", rank {} with \"{}\"",
-                          printable(text(hellos_[0]), name_chars_max), rank, printable(text(hello), name_chars_max)));
+        refuse(make_error(ErrorCode::mismatch, "rank 0 is \"{}\", rank {} is \"{}\": builds and {} must be the same",
+                          printable(text(hellos_[0]), name_chars_max), rank, printable(text(hello), name_chars_max),
+                          mpi_sizes_variable));
       if (hello.says_heap_bytes == 0) continue;
       if (heap_bytes_ && *heap_bytes_ != hello.heap_bytes)
         refuse(make_error(ErrorCode::mismatch, "rank {} asks for symmetric heaps of {}, rank {} for {}", heap_rank_,
