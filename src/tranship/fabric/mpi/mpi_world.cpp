@@ -193,7 +193,8 @@ class SetUp {
     part_->engine = std::make_unique<HostsEngine>(*part_->wire, shared.board(), rank_, here,
                                                   shared.heap_of(here.member_of(rank_)), serving);
     std::shared_ptr<void> owner = part_;
-    if (leaving == Leaving::at_once) owner = std::shared_ptr<void>(part_.get(), [part = part_](void*) { leave_world(part); });
+    if (leaving == Leaving::at_once)
+      owner = std::shared_ptr<void>(part_.get(), [part = part_](void*) { leave_world(part); });
     return RankScope(std::move(owner), shared.board(), rank_, timeout_ns_,
                      [&] { return std::make_unique<HostsFabric>(part_->shared, *part_->engine, hosts_); });
   }
