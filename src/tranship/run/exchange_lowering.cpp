@@ -87,8 +87,7 @@ class ExchangeLowering {
         bind(m.moves, m, m.staging);
         if (!m.packing.empty()) bind(m.packing, m, messages_.links.packed_lines.front().bytes);
         const bool is_outbox = m.is_posted && messages == &messages_.sends;
-        if (messages_.links.buffers > 1)
-          bind(m.other_moves, m, is_outbox ? m.staging : m.staging + lines_of(m.bytes) * sizeof(Line));
+        if (m.buffers > 1) bind(m.other_moves, m, is_outbox ? m.staging : m.staging + lines_of(m.bytes) * sizeof(Line));
       }
   }
 
@@ -140,7 +139,7 @@ class ExchangeLowering {
       m.is_staged = is_staged(m, lowered[i]);
       const Hop hop = m.is_staged ? when_staged : Hop::direct;
       m.moves = moves_of(m, std::move(lowered[i]), hop);
-      if (links.buffers > 1) m.other_moves = m.moves;
+      if (m.buffers > 1) m.other_moves = m.moves;
       if (hop != Hop::pack || !is_packed_first(m)) continue;
       m.packing = m.moves;
       links.packed_lines.resize(std::max(links.packed_lines.size(), std::size_t(lines_of(m.bytes))));

@@ -44,8 +44,10 @@ struct Message {
   bool is_posted = false;            // the peer is only messaged
   bool is_exposed = false;           // this rank reaches all of the peer's arrays
   bool is_staged = false;
-  RealSync::Word* words[2] = {};           // by buffer; none before the ranks have agreed, and none of posted messages
-  RealSync::Word* staging_word = nullptr;  // where its target says where its buffers are
+  bool is_mutual = false;         // posted, as the one that goes the other way: each says that the peer has read the
+                                  // one before, and nothing else does
+  RealSync::Word* words[2] = {};  // by buffer; none before the ranks have agreed, and none of posted messages
+  RealSync::Word* staging_word = nullptr;     // where its target says where its buffers are
   const MessageProtocol* protocol = nullptr;  // none until it is known how the message travels
   /// Where it is posted: the signals of this rank and of the peer, and the target's inbox, each in the notices of its
   /// owner, and its place in the source's outbox.
@@ -53,14 +55,23 @@ struct Message {
   std::uint64_t signal_there = 0;
   std::uint64_t inbox_at = 0;
   Index outbox_line = 0;
+  /// Of a mutual send: the signal of the message from the peer.
+  std::uint64_t reply_here = 0;
   /// Its staging buffer as this rank addresses it: at the target, or in this rank's outbox. A second buffer follows.
   std::byte* staging = nullptr;
+  /// Staging buffers, which take turns. With two of them the next epoch can be packed while the target reads the one
+  /// before, so that a rank packs in start() without waiting.
+  int buffers = 1;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
   MoveBundle other_moves;  // by the second buffer, where there are two
   /// Where it is packed first: to this rank's own memory, from which whole lines are written to the staging
   /// buffer, by the kind of stores that is faster there.
   MoveBundle packing;
+
+  int buffer_of(std::uint64_t epoch) const { return buffers == 1 ? 0 : int(epoch % 2); }
+  /// The number of an epoch among those that use its buffer, from 1 on.
+  std::uint64_t turn_of(std::uint64_t epoch) const { return buffers == 1 ? epoch : (epoch + 1) / 2; }
 };
 
 inline const char* way_of(const Message& m) {
@@ -79,9 +90,7 @@ struct ExchangeLinks {
   int target_word = source_word;
   /// Targets alone move, in their own order: sums and other combinations.
   bool only_targets_move = false;
-  /// Staging buffers of a message, which take turns. With two of them the next epoch can be packed while the target
-  /// reads the one before, so that a rank packs in start() without waiting.
-  int buffers = 1;
+  int buffers = 1;  ///< of each message between ranks that reach each other
   /// Per rank: the epochs that it has entered, then those of every message that it receives from memory that it shares.
   SharedFlags words = {};
   std::optional<Notices> notices = {};
@@ -102,9 +111,6 @@ struct ExchangeLinks {
   /// One for each buffer, and the address of the first buffer.
   int words_per_message() const { return buffers + 1; }
   bool are_apart() const { return target_word != source_word; }
-  int buffer_of(std::uint64_t epoch) const { return buffers == 1 ? 0 : int(epoch % 2); }
-  /// The number of an epoch among those that use its buffer, from 1 on.
-  std::uint64_t turn_of(std::uint64_t epoch) const { return buffers == 1 ? epoch : (epoch + 1) / 2; }
 };
 
 }  // namespace tranship

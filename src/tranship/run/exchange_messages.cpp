@@ -25,6 +25,9 @@ Index add_transfer(const ExchangeTerms& terms, const auto& t, int from, int to, 
   return bytes;
 }
 
+/// A second buffer for more than this would cost memory for the sake of one short message of many.
+constexpr Index mutual_bytes_max = 65536;
+
 }  // namespace
 
 ExchangeMessages::ExchangeMessages(const ExchangeTerms& terms)
@@ -68,14 +71,22 @@ void ExchangeMessages::list(const ExchangeTerms& terms) {
 
   links.notices.emplace(cards.size());
   std::int32_t reached = 0;  // messages that have words
-  for_each_peer([&](Rank peer, const Message* receive, const Message* send) {
+  for_each_peer([&](Rank peer, Message* receive, Message* send) {
     const Index bytes = receive ? receive->bytes : 0;
     const bool is_messaged = (receive ? receive : send)->is_posted;
+    const bool are_mutual = is_messaged && receive && send && !links.are_apart() &&
+                            std::max(receive->bytes, send->bytes) <= mutual_bytes_max;
+    const int buffers = are_mutual ? 2 : links.buffers;
+    for (Message* m : {receive, send}) {
+      if (!m) continue;
+      m->is_mutual = are_mutual;
+      m->buffers = buffers;
+    }
     links.notices->add({.peer = peer,
                         .receive = receive && !is_messaged ? reached++ : -1,
                         .bytes_in = bytes,
                         .bytes_out = send ? send->bytes : 0},
-                       is_messaged, checked_multiply(links.buffers * lines_of(bytes), sizeof(Line)));
+                       is_messaged, checked_multiply(buffers * lines_of(bytes), sizeof(Line)));
   });
 }
 

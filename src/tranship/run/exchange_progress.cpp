@@ -186,12 +186,13 @@ bool ExchangeProgress::advance(Half& half, RunningMessage& running, MessageStatu
 // Peers that leave.
 
 /// One that fails leaves while it unwinds, and its reason is known a moment later: a rank that waits is told that. It
-/// does not wait for long, for the other one may catch the exception and go on: a second, and well within its own wait.
+/// does not wait for long, for the other one may catch the exception and go on: five seconds, which a busy machine may
+/// take to let it unwind, and well within its own wait.
 void ExchangeProgress::lose(Half& half, const Message& m, MessageStatus status) {
   if (half.lost) return;
   half.lost = &m;
   half.peer_fails = status == MessageStatus::peer_left_failing;
-  constexpr std::int64_t longest_ns = 1'000'000'000;
+  constexpr std::int64_t longest_ns = 5'000'000'000;
   half.reason_due = Deadline::after_ns(std::min(longest_ns, terms_.world.timeout_ns() / 4));
 }
 /// A message to itself never comes when this rank has left one side.

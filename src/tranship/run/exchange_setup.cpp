@@ -114,6 +114,7 @@ void ExchangeSetup::find_notices() {
       const bool sends = m == send;
       m->signal_here = mine.signal + (sends ? sizeof(Line) : 0);
       m->signal_there = theirs.entry.signal + (sends ? 0 : sizeof(Line));
+      m->reply_here = mine.signal;
       m->inbox_at = sends ? theirs.entry.inbox : mine.inbox;
     }
     if (send && theirs.entry.bytes_in != send->bytes)
@@ -130,7 +131,7 @@ void ExchangeSetup::open_words() {
   const ExchangeLinks& links = messages_.links;
   const auto open = [&](Message& m, int number) {
     const int first = ExchangeLinks::first_message_word + number * links.words_per_message();
-    for (int buffer = 0; buffer < links.buffers; ++buffer) m.words[buffer] = &links.words.at(m.target, first + buffer);
+    for (int buffer = 0; buffer < m.buffers; ++buffer) m.words[buffer] = &links.words.at(m.target, first + buffer);
     m.staging_word = &links.words.at(m.target, first + links.buffers);
   };
   std::size_t place = 0;
@@ -143,10 +144,9 @@ void ExchangeSetup::open_words() {
 
 /// Makes the buffers of staged receives.
 void ExchangeSetup::open_inbox() {
-  const int buffers = messages_.links.buffers;
   Index lines = 0;
   for (const Message& m : messages_.receives)
-    if (m.is_staged && !m.is_posted) lines = checked_add(lines, buffers * lines_of(m.bytes));
+    if (m.is_staged && !m.is_posted) lines = checked_add(lines, m.buffers * lines_of(m.bytes));
   messages_.inbox = reachable_memory(terms_.world, std::size_t(lines) * sizeof(Line));
   Line* next = static_cast<Line*>(messages_.inbox.get());
   for (Message& m : messages_.receives) {
@@ -155,7 +155,7 @@ void ExchangeSetup::open_inbox() {
     } else if (m.is_staged) {
       m.staging = next->bytes;
       m.staging_word->store_release(reinterpret_cast<std::uintptr_t>(m.staging));
-      next += buffers * lines_of(m.bytes);
+      next += m.buffers * lines_of(m.bytes);
     }
   }
 }

@@ -1,5 +1,9 @@
 // Posted messages go to peers that are only messaged: packed into an outbox here, put into the inbox of the target with
 // a signal, and unpacked there; a signal gives the place in the inbox back. Several are on their way at a time.
+//
+// Where two ranks post to each other, no signal goes back: a rank that posts of an epoch has finished the one before,
+// so that it has read what its peer has posted of that.
+#include <algorithm>
 #include <span>
 
 #include <tranship/fabric/library_calls.hpp>
@@ -13,23 +17,24 @@ class Posted final : public MessageProtocol {
   MessageStatus send(const ExchangeLinks& links, ExchangePace, RunningMessage& running) const override {
     const Message& m = *running.message;
     // The target may be as many epochs behind as there are buffers.
-    const Signal read = signal_of(links, m);
+    const Signal back = signal_of(links, m);
+    const std::uint64_t read = m.is_mutual ? epoch_before(signal_at(links, m.reply_here)) : back.epoch();
     if (running.packed < running.epoch) {
-      if (read.has_left()) return left(read.left_failing());
-      if (read.epoch() + std::uint64_t(links.buffers) < running.epoch) return MessageStatus::waiting;
-      moves_of(links, running).run();
+      if (back.has_left()) return left(back.left_failing());
+      if (read + std::uint64_t(m.buffers) < running.epoch) return MessageStatus::waiting;
+      moves_of(running).run();
       const std::span<const Line> packed(links.outbox_lines->data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
       Context& rma = links.world.context();
       const detail::LibraryCalls in_library(rma);
       // Signals are counted: that of the epoch before, which the target may not have read, must come first.
-      if (links.buffers > 1) rma.fence();
+      if (m.buffers > 1) rma.fence();
       running.departure = in_library.put_signal(inbox_of(links, running), packed, links.outbox_lines,
                                                 links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
       running.packed = running.epoch;
     }
     if (running.departure && running.departure->load(std::memory_order_acquire)) running.departure.reset();
-    if (!running.departure && read.epoch() + 1 >= running.epoch) return MessageStatus::complete;
-    return read.has_left() ? left(read.left_failing()) : MessageStatus::started;
+    if (!running.departure && read + 1 >= running.epoch) return MessageStatus::complete;
+    return back.has_left() ? left(back.left_failing()) : MessageStatus::started;
   }
   MessageStatus receive(const ExchangeLinks& links, ExchangePace, RunningMessage& running) const override {
     const MessageStatus status = look(links, running);
@@ -37,9 +42,9 @@ class Posted final : public MessageProtocol {
     Context& rma = links.world.context();
     const detail::LibraryCalls in_library(rma);
     rma.reads(inbox_of(links, running));
-    moves_of(links, running).run();
+    moves_of(running).run();
     const Message& m = *running.message;
-    rma.signal(links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
+    if (!m.is_mutual) rma.signal(links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
     return MessageStatus::complete;
   }
   MessageStatus look(const ExchangeLinks& links, const RunningMessage& running) const override {
@@ -58,7 +63,7 @@ class Posted final : public MessageProtocol {
     }
   }
   std::uint64_t epoch_of_peer(const ExchangeLinks& links, const Message& m) const override {
-    return links.notices->signal(m.signal_here)[0] & posted_epochs;
+    return links.notices->signal(m.is_mutual ? m.reply_here : m.signal_here)[0] & posted_epochs;
   }
 
  private:
@@ -74,14 +79,17 @@ class Posted final : public MessageProtocol {
     std::uint64_t word_;
   };
 
-  static Signal signal_of(const ExchangeLinks& links, const Message& m) {
-    return Signal(links.world.context().signal_seen(links.notices->signal(m.signal_here)));
+  static Signal signal_at(const ExchangeLinks& links, std::uint64_t here) {
+    return Signal(links.world.context().signal_seen(links.notices->signal(here)));
+  }
+  static Signal signal_of(const ExchangeLinks& links, const Message& m) { return signal_at(links, m.signal_here); }
+  static std::uint64_t epoch_before(Signal signal) {
+    return signal.epoch() - std::min<std::uint64_t>(signal.epoch(), 1);
   }
   static Symmetric<Line> inbox_of(const ExchangeLinks& links, const RunningMessage& running) {
     const Message& m = *running.message;
     const Index lines = lines_of(m.bytes);
-    return links.notices->inbox(m.inbox_at + std::uint64_t(links.buffer_of(running.epoch) * lines) * sizeof(Line),
-                                lines);
+    return links.notices->inbox(m.inbox_at + std::uint64_t(m.buffer_of(running.epoch) * lines) * sizeof(Line), lines);
   }
 };
 

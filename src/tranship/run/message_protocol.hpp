@@ -66,8 +66,9 @@ class MessageProtocol {
     return is_failing ? MessageStatus::peer_left_failing : MessageStatus::peer_left;
   }
   /// By the buffer of the epoch.
-  static const MoveBundle& moves_of(const ExchangeLinks& links, const RunningMessage& running) {
-    return links.buffer_of(running.epoch) == 0 ? running.message->moves : running.message->other_moves;
+  static const MoveBundle& moves_of(const RunningMessage& running) {
+    const Message& m = *running.message;
+    return m.buffer_of(running.epoch) == 0 ? m.moves : m.other_moves;
   }
 };
 
