@@ -417,8 +417,8 @@ def join(
         For an id that was used before, and in a process that is a rank already.
     Unsupported
         Under ``tranship simulate``, which runs a function many times: that takes :func:`launch`. Without an id, in a
-        process that ``mpirun`` or ``srun`` has started as one of several, unless ``TRANSHIP_SEPARATE_WORLDS=1`` lets each
-        of them be a world of its own.
+        process that ``srun`` without ``--mpi`` has started as one of several, or an MPI without a module, unless
+        ``TRANSHIP_SEPARATE_WORLDS=1`` lets each of them be a world of its own.
 
     Examples
     --------
@@ -523,7 +523,7 @@ def launch(
         What the first rank that failed has raised: of threads and of simulated ranks the exception itself. The other
         ranks fail with :class:`PeerLost`, which names it.
     Unsupported
-        Without a number of ranks, in a process that ``mpirun`` or ``srun`` has started as one of several: ``launch(1, f)``
+        Without a number of ranks, in a process that ``srun`` without ``--mpi`` has started as one of several: ``launch(1, f)``
         says that each of them is to be a world of its own.
 
     Examples

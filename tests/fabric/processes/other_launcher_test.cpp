@@ -93,9 +93,28 @@ TEST(OtherLauncher, says_whose_library_its_processes_load) {
   // Each process of one job starts another one.
   EXPECT_EQ(family_of({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "4"}}), MpiFamily::mpich);
   EXPECT_EQ(family_of({{"OMPI_COMM_WORLD_SIZE", "4"}, {"PMI_SIZE", "1"}}), MpiFamily::openmpi);
-  // What a user sets, and what many MPIs share.
-  EXPECT_EQ(family_of({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"PMIX_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", ""}}),
-            std::nullopt);
+  // What a user sets.
+  EXPECT_EQ(family_of({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_COMM_WORLD_SIZE", ""}}), std::nullopt);
+  // What many MPIs share: srun --mpi=pmix says no more, srun --mpi=pmi2 is like mpiexec, and srun alone is no MPI's.
+  const Variables slurm = {{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "0"}};
+  const auto in_step = [&](Variables more) {
+    more.insert(slurm.begin(), slurm.end());
+    return more;
+  };
+  const Variables with_pmix = in_step({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "slurm.pmix.3.0"}});
+  EXPECT_EQ(family_of(with_pmix), MpiFamily::openmpi);
+  EXPECT_TRUE(mpi_launcher(texts_of(with_pmix))->may_be_other_family);
+  EXPECT_EQ(family_of(in_step({{"PMI_SIZE", "2"}, {"PMI_RANK", "0"}})), MpiFamily::mpich);
+  EXPECT_EQ(family_of(slurm), std::nullopt);
+}
+
+TEST(OtherLauncher, of_slurm_is_told_how_to_start_processes_that_meet) {
+  setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  const Error error = error_of_rank([] { launch([](World&) {}); });
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  require_says(error, ErrorCode::unsupported,
+               {"srun (Slurm) has started this process as one of 2", "`srun --mpi=pmix` (Open MPI)",
+                "`srun --mpi=pmi2` (MPICH)", "`tranship launch -n 2 PROGRAM`"});
 }
 
 class UnderMpirun : public ::testing::Test {

@@ -190,7 +190,10 @@ std::vector<MpiCandidate> mpi_of_launcher() {
   const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
   const std::optional<MpiLauncher> launcher = mpi_launcher(variable);
   if (!launcher) return {};
-  const std::span<const std::string_view> libraries = abi_of(launcher->family).libraries;
+  std::vector<std::string_view> libraries;
+  for (const MpiFamily family : {MpiFamily::openmpi, MpiFamily::mpich})
+    if (family == launcher->family || launcher->may_be_other_family)
+      libraries.insert(libraries.end(), abi_of(family).libraries.begin(), abi_of(family).libraries.end());
   const std::string chosen = fmt::format("{} has started this process", launcher->name);
   std::vector<MpiCandidate> out;
   if (const std::filesystem::path above = launcher_above(); !above.empty()) {

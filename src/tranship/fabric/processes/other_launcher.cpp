@@ -17,15 +17,18 @@ struct Launcher {
   const char* rank;
   std::optional<MpiFamily> family = std::nullopt;  ///< where the launcher is part of an MPI
 };
+constexpr const char* launcher_with_pmix = "a launcher with PMIx";
 constexpr Launcher launchers_of_mpi[] = {
     {"mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MpiFamily::openmpi},
     {"mpiexec (MVAPICH)", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", MpiFamily::mpich},
     {"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
     {"mpiexec (PMI)", "PMI_SIZE", "PMI_RANK", MpiFamily::mpich},
-    {"a launcher with PMIx", nullptr, "PMIX_RANK"},
+    {launcher_with_pmix, nullptr, "PMIX_RANK"},
 };
 /// Of a step: a job script that srun has not started has SLURM_NTASKS, too.
 constexpr Launcher slurm = {"srun (Slurm)", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"};
+/// A step without either starts each process as a job of its own, for any MPI.
+constexpr const char* slurm_with_mpi = "`srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH), with ";
 
 std::optional<int> number_of(const char* text) {
   if (text == nullptr) return std::nullopt;
@@ -66,6 +69,8 @@ std::optional<MpiLauncher> mpi_launcher(FunctionRef<const char*(const char*)> va
     for (const Launcher& launcher : launchers_of_mpi)
       if (launcher.family && number_of(variable(launcher.size)).value_or(0) >= processes_min)
         return MpiLauncher{launcher.name, *launcher.family};
+  if (number_of(variable("PMIX_RANK")))
+    return MpiLauncher{launcher_with_pmix, MpiFamily::openmpi, /*may_be_other_family=*/true};
   return std::nullopt;
 }
 
@@ -90,11 +95,11 @@ void refuse_other_launcher(const char* what) {
   if (!launcher) return;
   throw_error(
       ErrorCode::unsupported,
-      "{}, and each of them would have {}: ranks are started with `tranship launch -n {} PROGRAM`, or join by an "
+      "{}, and each of them would have {}: ranks are started with {}`tranship launch -n {} PROGRAM`, or join by an "
       "id (RankScope::join(id, rank, size), tranship.join, nvshmem.init(mpi_comm=...)); {}=1 lets each process "
       "have worlds of its own",
-      launcher->text(), what, launcher->processes > 0 ? std::to_string(launcher->processes) : "N",
-      separate_worlds_variable);
+      launcher->text(), what, launcher->name == slurm.name ? slurm_with_mpi : "",
+      launcher->processes > 0 ? std::to_string(launcher->processes) : "N", separate_worlds_variable);
 }
 
 }  // namespace tranship

@@ -32,9 +32,12 @@ enum class MpiFamily { openmpi, mpich };
 struct MpiLauncher {
   const char* name;  ///< as that of OtherLauncher
   MpiFamily family;
+  /// The other family's library may be meant as well: a launcher with PMIx, as srun --mpi=pmix, is part of no MPI. Open
+  /// MPI always speaks PMIx, MPICH where it was built so.
+  bool may_be_other_family = false;
 };
 
-/// The launcher of an MPI that has started this process, as one of several or alone.
+/// The launcher of an MPI, or one with PMIx, that has started this process, as one of several or alone.
 std::optional<MpiLauncher> mpi_launcher(FunctionRef<const char*(const char*)> variable);
 
 /// That of this process, unless separate worlds are asked for. Throws `bad_text` where that variable is neither 0
