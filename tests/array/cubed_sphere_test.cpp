@@ -132,6 +132,7 @@ class CubedSphere : public test::OnRanks {
 };
 INSTANTIATE_TEST_SUITE_P(, CubedSphere,
                          testing::Values(std::tuple{On::threads, 6}, std::tuple{On::processes, 6},
+                                         std::tuple{On::apart, 6}, std::tuple{On::dealt, 6},
                                          std::tuple{On::threads, 24}, std::tuple{On::sim, 24}, std::tuple{On::sim, 54}),
                          test::OnRanks::name);
 

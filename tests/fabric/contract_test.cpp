@@ -20,6 +20,7 @@
 #include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/paired_copy.hpp>
 
+#include "support/job.hpp"
 #include "support/ranks.hpp"
 #include "support/thinned.hpp"
 
@@ -34,7 +35,9 @@ INSTANTIATE_TEST_SUITE_P(On, Contract,
                          Combine(Values(On::threads, On::sim, On::messaged, On::hosts), Values(1, 2, 3, 4, 8, 16)),
                          OnRanks::name);
 // Real hosts, which need two ranks at least.
-INSTANTIATE_TEST_SUITE_P(OnApart, Contract, Combine(Values(On::apart, On::dealt), Values(2, 4, 5)), OnRanks::name);
+INSTANTIATE_TEST_SUITE_P(OnApart, Contract,
+                         Combine(Values(On::apart, On::dealt), ::testing::ValuesIn(sizes_apart({2, 4, 5}))),
+                         OnRanks::name);
 // A process has a shadow of its memory under a sanitizer, which is made with it: what many of them cost.
 INSTANTIATE_TEST_SUITE_P(OnProcesses, Contract,
                          Combine(Values(On::processes), ::testing::ValuesIn(sizes_up_to(4, {1, 2, 3, 4, 8, 16}))),

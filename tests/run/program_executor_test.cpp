@@ -525,6 +525,7 @@ TEST(ProgramExecutor, CountsSteps) {
 std::uint64_t random_programs(On on) {
   const auto cases = static_cast<std::uint64_t>(test_cases());
   if (long_tests()) return cases / (is_simulated(on) ? 1 : 4) + 1;
+  if (are_apart(on)) return cases / 50 + 1;
   return cases / (is_sanitized ? 250 : on == On::processes ? 375 : 150) + 1;
 }
 

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/mpi/mpi_library.hpp>
 #include <tranship/fabric/mpi/mpi_world.hpp>
+#include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 
 namespace tranship::test {
@@ -76,20 +76,17 @@ struct Outcome {
   char text[1020] = {};
 };
 
-class JobEnd : public ::testing::Environment {
- public:
-  void TearDown() override {
-    tell_launcher(Job::here().rank(), ::testing::UnitTest::GetInstance()->Failed());
-    Job::here().mpi().finalise();
-  }
-};
-[[maybe_unused]] const auto* const job_end = is_in_job() ? ::testing::AddGlobalTestEnvironment(new JobEnd) : nullptr;
-
 }  // namespace
 
 bool is_in_job() {
   const char* const text = std::getenv("TRANSHIP_TEST_JOB");
   return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
+std::vector<int> sizes_apart(std::vector<int> usual) {
+  if (!is_in_job()) return usual;
+  const std::optional<OtherLauncher> launcher = other_launcher();
+  return {launcher ? launcher->processes : 1};
 }
 
 void tell_launcher(Rank rank, bool has_failed) {
@@ -99,6 +96,15 @@ void tell_launcher(Rank rank, bool has_failed) {
   if (file == nullptr) return;
   std::fputs(has_failed ? "1\n" : "0\n", file);
   std::fclose(file);
+}
+
+int job_size() {
+  return Job::here().size();
+}
+
+void end_job(bool has_failed) {
+  tell_launcher(Job::here().rank(), has_failed);
+  Job::here().mpi().finalise();
 }
 
 void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body) {

@@ -52,7 +52,10 @@ void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed,
     for (Rank rank = 0; rank < options.ranks; ++rank)
       hosts.host_of.push_back(on == On::dealt ? rank % 2 : rank >= (options.ranks + 1) / 2 ? 1 : 0);
     if (options.timeout_ns) hosts.timeout_ns = *options.timeout_ns;
-    return is_in_job() ? run_in_job(hosts, f) : launch_hosts(hosts, f);
+    if (!is_in_job()) return launch_hosts(hosts, f);
+    if (options.ranks > job_size())
+      GTEST_SKIP() << "it needs " << options.ranks << " ranks, and the job has " << job_size() << " processes";
+    return run_in_job(hosts, f);
   }
   simulate({.ranks = options.ranks,
             .seed = seed,
@@ -61,6 +64,12 @@ void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed,
             .heap_bytes = *options.heap_bytes},
            f);
 }
+
+class JobEnd : public ::testing::Environment {
+ public:
+  void TearDown() override { end_job(::testing::UnitTest::GetInstance()->Failed()); }
+};
+[[maybe_unused]] const auto* const job_end = is_in_job() ? ::testing::AddGlobalTestEnvironment(new JobEnd) : nullptr;
 
 }  // namespace
 

@@ -36,8 +36,23 @@ class ProgramRun {
                                                         .heap_bytes = std::size_t(1) << 14,
                                                         .steps_max = 200'000},
                                                        [&](World& world) { OfRank(*this, world).run(); });
-    for (const Contest& contest : program_.contests) judge(contest);
+    for (const Contest& contest : program_.contests) judge(contest, observed_);
     return report;
+  }
+
+  /// On ranks of this machine or of several; each of them judges what all have seen.
+  void run(On on) {
+    run_on(on, {.ranks = program_.ranks, .heap_bytes = std::size_t(1) << 20}, [&](World& world) {
+      OfRank(*this, world).run();
+      if (observed_.empty()) return;
+      world.barrier();  // threads share them
+      // Each observation is of one rank, and 0 in the processes of the others.
+      std::vector<std::uint64_t> mine = observed_, all(mine.size() * std::size_t(world.size()));
+      world.team().all_gather(mine.data(), mine.size() * sizeof mine[0], all.data());
+      std::fill(mine.begin(), mine.end(), 0);
+      for (std::size_t i = 0; i < all.size(); ++i) mine[i % mine.size()] |= all[i];
+      for (const Contest& contest : program_.contests) judge(contest, mine);
+    });
   }
 
  private:
@@ -406,11 +421,11 @@ class ProgramRun {
   };
 
   /// Whether what ranks saw of a word that they updated at the same time can be.
-  void judge(const Contest& contest) const {
+  static void judge(const Contest& contest, const std::vector<std::uint64_t>& all_observed) {
     const int width = size_bytes_of(contest.type);
     const auto seen = [&](int observed) {
       std::uint64_t out = 0;
-      std::memcpy(&out, &observed_[std::size_t(observed)], std::size_t(width));
+      std::memcpy(&out, &all_observed[std::size_t(observed)], std::size_t(width));
       return out;
     };
     const std::uint64_t last = seen(contest.after);
@@ -490,6 +505,22 @@ TEST(MixedPrograms, leave_what_plain_arrays_say) {
   });
   EXPECT_EQ(fault, "");
   EXPECT_GT(deliveries, 0);
+}
+
+class MixedProgramsOn : public ::testing::TestWithParam<On> {};
+INSTANTIATE_TEST_SUITE_P(On, MixedProgramsOn, ::testing::Values(On::threads, On::apart, On::dealt),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+/// The same bytes on ranks that run when they like. Flags that ranks share reach those of one machine alone.
+TEST_P(MixedProgramsOn, leave_what_plain_arrays_say) {
+  EXPECT_EQ(first_fault(0.04,
+                        [&](std::uint64_t seed) {
+                          const Program program = ProgramGenerator(seed).generate();
+                          if (program.peers == PeerKind::messaged || !are_apart(GetParam()))
+                            ProgramRun(program).run(GetParam());
+                          return std::string();
+                        }),
+            "");
 }
 
 TEST(MixedPrograms, are_found_to_be_wrong_without_a_step_that_they_need) {

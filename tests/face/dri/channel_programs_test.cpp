@@ -216,10 +216,10 @@ class Executor {
     for (const Action& action : program_.actions[std::size_t(rank_)]) {
       try {
         if (channels_[std::size_t(action.line)].of[action.side]) execute(action);
-      } catch (const Wrong& wrong) {
-        throw Wrong{fmt::format("rank {}, call {} (act {}, channel {}, side {}, frame {}{}): {}", rank_, number,
-                                int(action.act), action.line, action.side, action.frame, action.ends ? ", ends" : "",
-                                wrong.text)};
+      } catch (const Error& wrong) {
+        throw Error(ErrorCode::internal, fmt::format("rank {}, call {} (act {}, channel {}, side {}, frame {}{}): {}",
+                                                     rank_, number, int(action.act), action.line, action.side,
+                                                     action.frame, action.ends ? ", ends" : "", wrong.message()));
       }
       ++number;
     }
@@ -331,9 +331,8 @@ class WithTimeout {
 };
 
 using DriChannels = Dri;
-INSTANTIATE_TEST_SUITE_P(On, DriChannels, ::testing::Values(Ranks::threads, Ranks::sim), [](const auto& info) {
-  return std::string(info.param == Ranks::threads ? "threads" : "sim");
-});
+INSTANTIATE_TEST_SUITE_P(On, DriChannels, ::testing::Values(On::threads, On::sim, On::apart, On::dealt),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST_P(DriChannels, random_programs_end_as_the_document_says) {
   const WithTimeout timeout("20");
@@ -360,8 +359,8 @@ TEST(DriChannelPrograms, DISABLED_random) {
       Executor(program, rank_of_world(), 10 * int(seed)).run();
     }
     ok(DRI_Finalize());
-  } catch (const Wrong& wrong) {
-    fmt::print(stderr, "seed {}: {}: {}\n", seed, text_of(random_program(seed, 3)), wrong.text);
+  } catch (const Error& wrong) {
+    fmt::print(stderr, "seed {}: {}: {}\n", seed, text_of(random_program(seed, 3)), wrong.message());
     std::exit(1);
   }
 }
@@ -525,7 +524,7 @@ TEST(DriChannelsOfThreads, objects_of_another_rank_are_named) {
   std::atomic<DRI_Group*> group = nullptr;
   std::atomic<DRI_Channel*> channel = nullptr;
   std::atomic<bool> is_over = false;
-  EXPECT_EQ(fault(Ranks::threads, 2, 1,
+  EXPECT_EQ(fault(On::threads, 2, 1,
                   [&] {
                     ok(DRI_Init(nullptr, nullptr));
                     const int rank = rank_of_world(), one = 1, dims[1] = {4};
@@ -597,8 +596,8 @@ TEST(DriChannelPrograms, DISABLED_ring) {
     ok(DRI_Init(nullptr, nullptr));
     turn_ring(3, 500);
     ok(DRI_Finalize());
-  } catch (const Wrong& wrong) {
-    fmt::print(stderr, "{}\n", wrong.text);
+  } catch (const Error& wrong) {
+    fmt::print(stderr, "{}\n", wrong.message());
     std::exit(1);
   }
 }

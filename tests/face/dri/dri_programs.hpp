@@ -1,5 +1,5 @@
-// Programs of dri.h as tests write them: ranks that are threads or simulated, calls that must succeed or be refused,
-// and channels of one dimension.
+// Programs of dri.h as tests write them: ranks of several kinds, calls that must succeed or be refused, and channels of
+// one dimension.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,12 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#define DRI_NO_VIEWS
-#include <dri.h>
+#include <tranship/face/dri/state.hpp>
+
+#include "support/ranks.hpp"
 
 namespace tranship::test {
 
-struct Wrong {
-  std::string text;
-};
-template <class... Args>
-void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-  if (!holds) throw Wrong{fmt::format(format, std::forward<Args>(args)...)};
-}
 inline void ok(int code) {
   require(code == DRI_SUCCESS, "{}: {}", DRI_Error_string(code), DRI_Error_detail());
 }
@@ -37,33 +31,50 @@ inline void refused(int code, int wanted, const char* part) {
 /// Runs a body as ranks; what it finds wrong, or an empty text.
 struct Body {
   std::function<void()> f;
-  std::mutex mutex;
-  std::string wrong;
+  std::mutex mutex = {};
+  std::string wrong = {};
 
   static int call(void* self) {
     Body& body = *static_cast<Body*>(self);
     try {
       body.f();
       return 0;
-    } catch (const Wrong& wrong) {
+    } catch (const Error& error) {
       const std::lock_guard lock(body.mutex);
-      if (body.wrong.empty()) body.wrong = wrong.text;
+      if (body.wrong.empty()) body.wrong = error.message();
       return 1;
     }
   }
 };
-enum class Ranks { threads, sim };
-inline std::string fault(Ranks ranks, int count, std::uint64_t seed, std::function<void()> f) {
-  Body body{.f = std::move(f), .mutex = {}, .wrong = {}};
-  const int code = ranks == Ranks::threads ? DRI_Launch_threads(count, Body::call, &body)
-                                           : DRI_Simulate(count, seed, Body::call, &body);
+/// Ranks that are processes have a body each, and what one of them finds wrong leaves it as an error.
+inline std::string fault_of_processes(On on, int count, const std::function<void()>& f) {
+  try {
+    run_on(on, count, [&](World& world) {
+      Body body{.f = f};
+      try {
+        dri::run_body(world, Body::call, &body);
+      } catch (const Error&) {
+        if (!body.wrong.empty()) throw Error(ErrorCode::internal, body.wrong);
+        throw;
+      }
+    });
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "";
+}
+inline std::string fault(On on, int count, std::uint64_t seed, std::function<void()> f) {
+  if (are_processes(on)) return fault_of_processes(on, count, f);
+  Body body{.f = std::move(f)};
+  const int code =
+      on == On::threads ? DRI_Launch_threads(count, Body::call, &body) : DRI_Simulate(count, seed, Body::call, &body);
   if (!body.wrong.empty()) return body.wrong;
   return code == DRI_SUCCESS ? "" : DRI_Error_detail();
 }
-class Dri : public ::testing::TestWithParam<Ranks> {
+class Dri : public ::testing::TestWithParam<On> {
  public:
   std::string fault(int count, const std::function<void()>& f, std::uint64_t seeds = 4) const {
-    for (std::uint64_t seed = 1; seed <= (GetParam() == Ranks::sim ? seeds : 1); ++seed)
+    for (std::uint64_t seed = 1; seed <= (GetParam() == On::sim ? seeds : 1); ++seed)
       if (std::string found = test::fault(GetParam(), count, seed, f); !found.empty()) return found;
     return "";
   }

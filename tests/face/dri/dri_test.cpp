@@ -25,9 +25,12 @@
 namespace tranship::test {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(On, Dri, ::testing::Values(Ranks::threads, Ranks::sim), [](const auto& info) {
-  return std::string(info.param == Ranks::threads ? "threads" : "sim");
-});
+INSTANTIATE_TEST_SUITE_P(On, Dri, ::testing::Values(On::threads, On::sim, On::apart, On::dealt),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+/// Of ranks that share variables of the test.
+using DriOfOneProcess = Dri;
+INSTANTIATE_TEST_SUITE_P(On, DriOfOneProcess, ::testing::Values(On::threads, On::sim),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 // The first example of the draft: 64 columns by 20 rows, dealt to 5 processes in pairs of rows.
 
@@ -156,8 +159,8 @@ TEST(DriPrograms, DISABLED_sender) {
     ok(DRI_Group_create_program(&group));
     send_frames(group, 2, 5);
     ok(DRI_Finalize());
-  } catch (const Wrong& wrong) {
-    FAIL() << wrong.text;
+  } catch (const Error& wrong) {
+    FAIL() << wrong.message();
   }
 }
 TEST(DriPrograms, DISABLED_receiver) {
@@ -167,8 +170,8 @@ TEST(DriPrograms, DISABLED_receiver) {
     ok(DRI_Group_create_program(&group));
     receive_frames(group, 5);
     ok(DRI_Finalize());
-  } catch (const Wrong& wrong) {
-    FAIL() << wrong.text;
+  } catch (const Error& wrong) {
+    FAIL() << wrong.message();
   }
 }
 TEST(DriPrograms, of_two_executables_join_one_channel) {
@@ -426,7 +429,8 @@ std::int64_t resolved(const Side::Axis& axis, std::int64_t extent, std::int64_t 
     case DRI_OVERLAP_PAD_REPLICATED_GLOBAL:
       return at < 0 ? 0 : extent - 1;
     default:
-      throw Wrong{fmt::format("position {} of {} is stored where overlap is truncated", at, extent)};
+      throw Error(ErrorCode::internal,
+                  fmt::format("position {} of {} is stored where overlap is truncated", at, extent));
   }
 }
 
@@ -598,7 +602,7 @@ class Rank1 {
 };
 
 TEST_P(Dri, random_distributions_deliver_what_the_documents_say) {
-  const double share = GetParam() == Ranks::sim ? 0.05 : 0.1;
+  const double share = GetParam() == On::sim ? 0.05 : 0.1;
   EXPECT_EQ(first_fault(share,
                         [&](std::uint64_t seed) {
                           const Case c = random_case(seed);
@@ -952,7 +956,7 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
 }
 
 // Both wait, give up and wait again until each has seen where the other one is, or was.
-TEST_P(Dri, channels_that_do_not_meet_are_named) {
+TEST_P(DriOfOneProcess, channels_that_do_not_meet_are_named) {
   setenv("TRANSHIP_TIMEOUT", "0.05", 1);
   std::atomic<int> seen = 0;
   EXPECT_EQ(fault(
@@ -1054,7 +1058,7 @@ TEST_P(Dri, many_channels_and_many_frames) {
                 3,
                 [&] {
                   ok(DRI_Init(nullptr, nullptr));
-                  const int rank = rank_of_world(), frames = GetParam() == Ranks::sim ? 300 : 10000;
+                  const int rank = rank_of_world(), frames = GetParam() == On::sim ? 300 : 10000;
                   if (rank < 2) {
                     std::vector<DRI_Channel*> channels;
                     for (int id = 0; id < 200; ++id) {
@@ -1139,7 +1143,7 @@ TEST_P(Dri, a_stream_ends_with_a_code_of_its_own) {
 }
 
 // A sender that fails is no end of the stream: its body returns a code, or it never destroys its end.
-TEST_P(Dri, a_sender_that_fails_does_not_end_the_stream) {
+TEST_P(DriOfOneProcess, a_sender_that_fails_does_not_end_the_stream) {
   for (const bool returns_a_code : {false, true}) {
     int code = DRI_SUCCESS;
     (void)fault(
@@ -1151,7 +1155,7 @@ TEST_P(Dri, a_sender_that_fails_does_not_end_the_stream) {
           ok(DRI_Channel_connect(channel));
           if (rank == 0) {
             pass(channel, rank, 1);
-            if (returns_a_code) throw Wrong{"the sender fails"};
+            if (returns_a_code) throw Error(ErrorCode::internal, "the sender fails");
             return;
           }
           do {
@@ -1167,7 +1171,7 @@ TEST_P(Dri, a_sender_that_fails_does_not_end_the_stream) {
 
 // A thread that is no rank is refused, whatever it holds.
 TEST(DriRanks, are_used_by_their_own_thread) {
-  EXPECT_EQ(fault(Ranks::threads, 2, 1,
+  EXPECT_EQ(fault(On::threads, 2, 1,
                   [] {
                     ok(DRI_Init(nullptr, nullptr));
                     const int rank = rank_of_world();
@@ -1183,8 +1187,8 @@ TEST(DriRanks, are_used_by_their_own_thread) {
                         refused(DRI_Channel_destroy(&copy), DRI_ERR_ORDER, "on this thread");
                         refused(DRI_Group_create_world(&group), DRI_ERR_ORDER, "on this thread");
                         refused(DRI_Finalize(), DRI_ERR_ORDER, "on this thread");
-                      } catch (const Wrong& found) {
-                        wrong = found.text;
+                      } catch (const Error& found) {
+                        wrong = found.message();
                       }
                     });
                     stranger.join();

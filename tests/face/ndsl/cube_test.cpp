@@ -258,6 +258,8 @@ class NdslCube : public test::OnRanks {};
 INSTANTIATE_TEST_SUITE_P(, NdslCube,
                          testing::Combine(testing::Values(On::threads, On::processes, On::sim), testing::Values(6, 24)),
                          test::OnRanks::name);
+INSTANTIATE_TEST_SUITE_P(OnApart, NdslCube, testing::Combine(testing::Values(On::apart, On::dealt), testing::Values(6)),
+                         test::OnRanks::name);
 
 TEST_P(NdslCube, UpdatesAreNdslsToTheByte) {
   const std::vector<CubeCase> cases = cases_of(ranks());

@@ -24,30 +24,6 @@ std::string& last_detail() {
   return late;
 }
 
-/// The state of a rank that is a thread or simulated, while its body runs.
-void run_body(World& world, int (*body)(void*), void* argument) {
-  RankState state;
-  state.world = &world;
-  RankState* const outer = std::exchange(current(), &state);
-  const int code = body(argument);
-  current() = outer;
-  // Peers are told whether this rank ends or fails while its lines go: a rank that fails throws first.
-  struct Closing {
-    RankState& state;
-    ~Closing() {
-      for (const auto& channel : state.channels) {  // their handles may live on
-        channel->rank = nullptr;
-        channel->end = nullptr;
-        channel->line.reset();
-      }
-      state.board.reset();
-    }
-  } closing{state};
-  if (code != 0) throw_error(ErrorCode::user_exception, "the body of rank {} has returned {}", world.rank(), code);
-  if (state.is_initialised && !state.is_finalised)
-    throw_error(ErrorCode::user_exception, "the body of rank {} has returned without DRI_Finalize", world.rank());
-}
-
 void check_body(int ranks, int (*body)(void*)) {
   check_range("the number of ranks", ranks, 1, 4096);
   if (!body) refuse(DRI_ERR_ARGUMENT, "body is NULL");
@@ -72,6 +48,29 @@ void refuse_foreign(const RankState& mine, std::string_view object, Rank owner) 
   const Rank rank = mine.world->rank();
   refuse(DRI_ERR_HANDLE, "{} belongs to rank {}{}; this is rank {}", object, owner,
          owner == rank ? " of an earlier launch" : "", rank);
+}
+
+void run_body(World& world, int (*body)(void*), void* argument) {
+  RankState state;
+  state.world = &world;
+  RankState* const outer = std::exchange(current(), &state);
+  const int code = body(argument);
+  current() = outer;
+  // Peers are told whether this rank ends or fails while its lines go: a rank that fails throws first.
+  struct Closing {
+    RankState& state;
+    ~Closing() {
+      for (const auto& channel : state.channels) {  // their handles may live on
+        channel->rank = nullptr;
+        channel->end = nullptr;
+        channel->line.reset();
+      }
+      state.board.reset();
+    }
+  } closing{state};
+  if (code != 0) throw_error(ErrorCode::user_exception, "the body of rank {} has returned {}", world.rank(), code);
+  if (state.is_initialised && !state.is_finalised)
+    throw_error(ErrorCode::user_exception, "the body of rank {} has returned without DRI_Finalize", world.rank());
 }
 
 int code_of(ErrorCode code) noexcept {

@@ -57,6 +57,10 @@ RankState& initialised();
 /// Refuses what another rank has made, or this one in an earlier launch.
 [[noreturn]] void refuse_foreign(const RankState& mine, std::string_view object, Rank owner);
 
+/// Runs a body that begins with DRI_Init and ends with DRI_Finalize as this rank of a world that is there. Throws
+/// `user_exception` where it returns another code than 0, or does not finalise.
+void run_body(World& world, int (*body)(void*), void* argument);
+
 int code_of(ErrorCode code) noexcept;
 int failed(int code, std::string text) noexcept;
 
