@@ -1,6 +1,8 @@
 """Back-ends under test: one body, run as ranks of each."""
 
+import atexit
 import os
+import pathlib
 import signal
 
 import numpy as np
@@ -26,10 +28,48 @@ BACKENDS = {
 }
 
 
-# Where this chooses the stub of hosts, ranks are its processes, and tests of other ranks are left out.
+def _run_in_job(n, body):
+    """As ranks in the first processes of an MPI job. Each process calls this, and gets what all ranks return."""
+    if n > MPI.COMM_WORLD.size:
+        pytest.skip(f"it needs {n} ranks, and the job has {MPI.COMM_WORLD.size} processes")
+    rank, result, failed = MPI.COMM_WORLD.rank, None, None
+    part = MPI.COMM_WORLD.Split(rank >= n, rank)
+    if rank < n:
+        try:
+            with ts.World.from_mpi(part) as world:
+                result = body(world)
+        except ts.Error as error:
+            failed = (type(error), str(error))
+        except Exception as error:
+            failed = (ts.UserException, f"{type(error).__name__}: {error}")
+    part.Free()
+    results, failures = MPI.COMM_WORLD.allgather(result)[:n], MPI.COMM_WORLD.allgather(failed)
+    # What the others say of it comes from the one that failed by itself.
+    found = sorted((kind is ts.PeerLost, rank) for rank, (kind, _) in ((r, f) for r, f in enumerate(failures) if f))
+    if found:
+        kind, text = failures[found[0][1]]
+        error = kind(text)
+        error.rank = found[0][1]
+        raise error
+    return results
+
+
+# Where this chooses the stub of hosts, or the MPI job of which this process is a part, ranks are those processes, and tests
+# of other ranks are left out.
 CHOSEN = os.environ.get("TRANSHIP_BACKEND")
-if CHOSEN:
+if CHOSEN == "job":
+    from mpi4py import MPI
+
+    del os.environ["TRANSHIP_BACKEND"]  # it is one of these tests alone
+    BACKENDS = {"job": _run_in_job}
+elif CHOSEN:
     BACKENDS = {"processes": BACKENDS["processes"]}
+
+
+def pytest_sessionfinish(exitstatus):
+    if CHOSEN == "job":  # at the end of this process: what is told then is in tests/hosts/README.md
+        done = pathlib.Path(os.environ["TRANSHIP_TEST_DONE_DIR"]) / str(MPI.COMM_WORLD.rank)
+        atexit.register(done.write_text, str(int(exitstatus)))
 
 
 def pytest_collection_modifyitems(items):

@@ -504,8 +504,7 @@ def test_layouts_are_transparent(edge):
     assert {at: v for at, v in rims(edge).items() if at in one} == one
 
 
-@pytest.mark.parametrize("ranks", ["threads", "processes"])
-def test_several_updaters_in_flight_over_a_world(ranks):
+def test_several_updaters_in_flight_over_a_world(run):
     """Started one after the other, waited for in another order, again and again, with arrays that come and go."""
 
     def body(world):
@@ -528,7 +527,7 @@ def test_several_updaters_in_flight_over_a_world(ranks):
                 assert kept[number].data[3, 1] == kept[number].data[3, 5] == expected
         return True
 
-    assert ts.launch(4, body, ranks=ranks) == [True] * 4
+    assert run(4, body) == [True] * 4
 
 
 @pytest.mark.parametrize("ranks", ["threads", "processes"])
