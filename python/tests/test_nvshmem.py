@@ -245,9 +245,18 @@ def test_teams(pes):
         assert (T.TEAMS_MIN, T.TEAM_INDEX_MAX) == (6, 32767)
         assert (nvshmem.team_my_pe(0), nvshmem.team_n_pes(0)) == (me, n)
         assert nvshmem.team_n_pes(T.TEAM_SAME_GPU) == 1 and nvshmem.team_n_pes(T.TEAM_GPU_LEADERS) == n
-        on_node = nvshmem.team_n_pes(T.TEAM_NODE)
-        assert nvshmem.team_n_pes(T.TEAM_SAME_MYPE_NODE) * on_node == n
-        nvshmem.barrier(T.TEAM_SAME_MYPE_NODE)
+        own, of_all = nvshmem.array(2, "int32"), nvshmem.array((n, 2), "int32")
+        own[:] = nvshmem.team_my_pe(T.TEAM_NODE), nvshmem.team_n_pes(T.TEAM_NODE)
+        nvshmem.fcollect(T.TEAM_WORLD, of_all, own)
+        places, sizes = of_all.T.tolist()
+        if len(set(sizes)) == 1:
+            count = nvshmem.team_n_pes(T.TEAM_SAME_MYPE_NODE)
+            members = [nvshmem.team_translate_pe(T.TEAM_SAME_MYPE_NODE, i, T.TEAM_WORLD) for i in range(count)]
+            assert members == [pe for pe in range(n) if places[pe] == places[me]]
+            nvshmem.barrier(T.TEAM_SAME_MYPE_NODE)
+        else:
+            with pytest.raises(nvshmem.NvshmemInvalid, match="no team 3"):
+                nvshmem.team_n_pes(T.TEAM_SAME_MYPE_NODE)
         even = nvshmem.team_split_strided(T.TEAM_WORLD, 0, 2, 2, nvshmem.TeamConfig(), 0, f"EVEN_{me}")
         if me % 2 == 0:
             assert T[f"EVEN_{me}"] == even and nvshmem.team_my_pe(even) == me // 2

@@ -18,18 +18,37 @@ namespace tranship {
 namespace {
 // As NVSHMEM numbers them.
 constexpr int team_invalid = -1, teams_of_all = 6;
+
+/// The ranks that have this rank's place on their machines; nothing where machines have different numbers of ranks.
+std::optional<Team> team_of_same_place(World& world, CallSite where) {
+  struct Place {
+    int place, ranks;
+  };
+  Team& all = world.team();
+  const Place mine{world.node_team().rank(), world.node_team().size()};
+  const std::vector<Place> places = world.all_gather(mine, where);
+  bool are_blocks = true;
+  for (Rank rank = 0; rank < world.size(); ++rank) {
+    const Place& one = places[std::size_t(rank)];
+    if (one.ranks != mine.ranks) return std::nullopt;
+    are_blocks &= one.place == rank % mine.ranks;
+  }
+  if (are_blocks) return all.split_2d(mine.ranks, where).y;
+  std::optional<Team> own;
+  for (int place = 0; place < mine.ranks; ++place) {
+    std::vector<int> members;
+    for (Rank rank = 0; rank < world.size(); ++rank)
+      if (places[std::size_t(rank)].place == place) members.push_back(rank);
+    if (std::optional<Team> team = all.split_listed(members, where)) own = std::move(team);
+  }
+  return own;
+}
 }  // namespace
 
 ShmemRank::ShmemRank(World& world, CallSite where) : world_(&world) {
   Team& all = world.team();
-  const int on_node = world.node_team().size();
-  const std::vector<int> sizes = world.all_gather(on_node, where);
-  const bool are_alike = std::all_of(sizes.begin(), sizes.end(), [&](int size) { return size == on_node; });
-  // Ranks of the same place on their machines; each rank is a device of its own.
-  std::optional<Team> same_place;
-  if (are_alike) same_place.emplace(all.split_2d(on_node, where).y);
-  Team alone = all.split_2d(1, where).x;
-  teams_ = {all, world.shared_team(), world.node_team(), same_place, alone, all};
+  Team alone = all.split_2d(1, where).x;  // each rank is a device of its own
+  teams_ = {all, world.shared_team(), world.node_team(), team_of_same_place(world, where), alone, all};
 }
 
 ShmemRank::~ShmemRank() {
