@@ -225,20 +225,50 @@ beside_this_script() {
 }
 
 # Runs tests of ranks on several hosts as MPI jobs, of which each process is a rank: 77 where something is skipped by name.
-run_jobs() { # PRESET LAYER OPTION...
-  local program=build/$1/bin/test_$2 status=0
+# KINDS: apart, dealt or both (tests/support/ranks.hpp). Tests of fabric in which ranks fail by themselves are left out: in a
+# job, they fail in other words.
+run_jobs() { # PRESET LAYER KINDS OPTION...
+  local program=build/$1/bin/test_$2 status=0 kind suite suites='*' filter=
+  [[ $2 != fabric ]] || suites="OnApart/* On/SubWorlds* On/Registered* On/MixedPrograms*"
+  suites=${job_suites:-$suites}
+  set -f
+  for suite in $suites; do
+    for kind in apart dealt; do
+      [[ $3 != both && $3 != "$kind" ]] || filter+="$suite*/$kind*:"
+    done
+  done
+  set +f
   [[ -x $program ]] || fail "there is no $program: run ./do test first"
-  TRANSHIP_TEST_JOB=1 beside_this_script python3 -B tests/hosts/hosts.py test "${@:3}" --timeout 180 -- "$program" --gtest_brief=1 \
-    "--gtest_filter=OnApart/*:On/SubWorlds*apart*:On/SubWorlds*dealt*:On/Registered*apart*:On/Registered*dealt*:*Exchange*apart*:*Exchange*dealt*:*rogram*apart*:*rogram*dealt*:*ollective*apart*:*ollective*dealt*" \
-    || status=$?
+  TRANSHIP_TEST_JOB=1 beside_this_script python3 -B tests/hosts/hosts.py test "${@:4}" --timeout "${job_seconds:-180}" -- \
+    "$program" --gtest_brief=1 "--gtest_filter=$filter" || status=$?
   ((status == 0 || status == 77)) || fail "jobs of $program failed"
   return "$status"
 }
 
-# Processes of this machine alone, which are told to share memory with those of their host only: once as it is, once with
-# messages cut so small that every way of a message is taken.
+# The same for tests of the Python package, over communicators of mpi4py.
+run_python_jobs() { # PRESET MPI OPTION...
+  local tests=(arrays coherence elements hosts mscclpp ndsl_property ndsl_ranks nvshmem pipes pyop3 symmetric) status=0 names=
+  tests=("${tests[@]/#/python/tests/test_}")
+  tests=("${tests[@]/%/.py}")
+  [[ -x build/venv/bin/python && -d build/$1/python ]] && build/venv/bin/python -c 'import mpi4py' 2>/dev/null \
+    || { say "== no Python package in build/$1, or no mpi4py: its tests are not run as jobs of $2"; return 77; }
+  if [[ $2 == mpich ]]; then
+    names=$PWD/build/mpich-names  # a wheel of mpi4py wants Debian's MPICH by the name that MPICH itself has
+    mkdir -p "$names"
+    ln -sf "$(echo /usr/lib/*/libmpich.so.12)" "$names/libmpi.so.12"
+  fi
+  TRANSHIP_BACKEND=job MPI4PY_MPIABI=$2 PYTHONPATH=build/$1/python PYTHONDONTWRITEBYTECODE=1 \
+    LD_LIBRARY_PATH=$names${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} beside_this_script python3 -B tests/hosts/hosts.py test "${@:3}" \
+    --timeout "${job_seconds:-180}" -- build/venv/bin/python -m pytest -q -p no:cacheprovider --color=no \
+    "${tests[@]}" || status=$?
+  ((status == 0 || status == 77)) || fail "jobs of Python's tests failed"
+  return "$status"
+}
+
+# Processes of this machine alone, which are told to share memory with those of their host only. Below the arrays, messages are
+# cut so small that every way of a message is taken; hosts have messages of the usual sizes.
 do_jobs() { # [PRESET]
-  local preset=${1:-release} mpi sizes layer level
+  local preset=${1:-release} mpi layer level
   for mpi in openmpi mpich; do
     [[ -e build/$preset/tranship/tranship_mpi_$mpi.so ]] || { say "== no header of $mpi: nothing is tested as its jobs"; continue; }
     # What a sandbox forbids is no fault of the tests.
@@ -249,18 +279,22 @@ do_jobs() { # [PRESET]
       beside_this_script python3 -B tests/hosts/hosts.py test --cell "$mpi/0/6/block" --timeout 180 -- \
         "build/$preset/bin/communicators_$mpi" "$level" --gtest_brief=1 || fail "worlds of communicators of $mpi failed"
     done
-    for sizes in "" 256,2048,1000,2; do
-      say "== jobs of $mpi, messages of ${sizes:-the usual sizes}"
-      for layer in fabric run collectives; do
-        [[ -n $sizes && $layer == collectives ]] || TRANSHIP_MPI_SIZES=$sizes run_jobs "$preset" "$layer" --cell "$mpi/0/8/block"
-      done
+    # Ranks in turn share no memory with their neighbours, those in blocks do with most of them: each layer in one way here, and
+    # in the other one where hosts are.
+    say "== jobs of $mpi, messages of the usual sizes"
+    for layer in array face; do
+      run_jobs "$preset" "$layer" dealt --cell "$mpi/0/6/block"
     done
+    say "== jobs of $mpi, messages cut small"
+    TRANSHIP_MPI_SIZES=256,2048,1000,2 run_jobs "$preset" fabric both --cell "$mpi/0/5/block"
+    TRANSHIP_MPI_SIZES=256,2048,1000,2 run_jobs "$preset" run both --cell "$mpi/0/8/block"
   done
 }
 
 # MPI jobs over test hosts on this machine: [--brief] [--require-hosts] [PRESET]. Without root, what needs hosts is skipped
 # by name; exit status 77 says so, unless --require-hosts makes it a failure. --brief: the MPIs of the system alone, each
-# layer once with each of them.
+# layer once with each of them. Otherwise each layer in each cell of the matrix: 1, 2, 3, 4 and 8 ranks, 1 to 3 hosts, in blocks
+# and in turn.
 do_hosts() {
   local preset=release options=() is_brief=0 skipped=0 word layer
   for word in "$@"; do
@@ -276,16 +310,30 @@ do_hosts() {
   ((skipped == 0 || skipped == 77)) || fail "the tests of the test hosts failed"
 
   if ((is_brief)); then
-    run_jobs "$preset" fabric "${options[@]}" --cell openmpi/2/8/block --cell mpich/2/8/round || skipped=$?
-    run_jobs "$preset" run "${options[@]}" --cell openmpi/3/8/round --cell mpich/3/8/block || skipped=$?
-    run_jobs "$preset" collectives "${options[@]}" --cell openmpi/3/8/round --cell mpich/3/8/block || skipped=$?
+    # Where hosts are as the ranks are told, so many hosts are there; where not, each pair of both is one.
+    run_jobs "$preset" fabric apart "${options[@]}" --cell openmpi/2/5/block --cell mpich/3/8/round || skipped=$?
+    run_jobs "$preset" run dealt "${options[@]}" --cell openmpi/3/8/round --cell mpich/2/8/round || skipped=$?
+    run_jobs "$preset" collectives dealt "${options[@]}" --cell openmpi/2/8/round --cell mpich/3/8/block || skipped=$?
+    run_jobs "$preset" array apart "${options[@]}" --cell openmpi/3/6/round --cell mpich/2/6/block || skipped=$?
+    run_jobs "$preset" face apart "${options[@]}" --cell openmpi/2/6/block --cell mpich/3/6/round || skipped=$?
+    run_python_jobs "$preset" openmpi "${options[@]}" --cell openmpi/2/4/round || skipped=$?
+    run_python_jobs "$preset" mpich "${options[@]}" --cell mpich/3/6/round || skipped=$?
     return "$skipped"
   fi
-  # Each MPI on both numbers of hosts, and both placements.
-  for layer in fabric run collectives; do
-    run_jobs "$preset" "$layer" "${options[@]}" --cell openmpi/2/8/block --cell openmpi/3/8/round --cell mpich/2/8/round \
-      --cell mpich/3/8/block || skipped=$?
+  local mpi job_seconds=600
+  for layer in fabric run collectives array face; do
+    run_jobs "$preset" "$layer" both "${options[@]}" || skipped=$?  # every cell of the matrix
   done
+  for mpi in openmpi mpich; do
+    run_python_jobs "$preset" "$mpi" "${options[@]}" --mpi "$mpi" || skipped=$?
+  done
+  say "== random programs of one-sided transfers and of channels, 200 of each"
+  for layer in fabric run; do
+    job_suites='*MixedPrograms* *random_programs*' TRANSHIP_TEST_CASES=10000 run_jobs "$preset" "$layer" both "${options[@]}" \
+      --cell openmpi/2/8/round --cell mpich/3/8/block || skipped=$?
+  done
+  beside_this_script python3 -B tests/hosts/slurm_test.py "build/$preset/bin/joins_by_itself" || skipped=$?
+  ((skipped == 0 || skipped == 77)) || fail "steps of srun failed"
   hosts_of_wheels "$preset" "${options[@]}" || skipped=$?
   return "$skipped"
 }
