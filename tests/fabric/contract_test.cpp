@@ -60,6 +60,32 @@ bool rma_is_direct(World& world) {
 
 // The heap.
 
+TEST_P(Contract, few_bytes_at_steps_are_no_word) {
+  run([](World& world) {
+    const auto cells = world.allocate<std::uint8_t>(64);
+    const std::uint8_t mine[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (const Index count : {2, 4, 8})
+      for (const Index step : {-4, 3}) {
+        std::fill_n(cells.local(), 64, std::uint8_t(0));
+        world.barrier();
+        const Index first = step < 0 ? 48 : 8;
+        world.context().put(
+            StridedView{.data = cells.local() + first, .type = ElementType::u8, .extents = {count}, .strides = {step}},
+            StridedView{
+                .data = const_cast<std::uint8_t*>(mine), .type = ElementType::u8, .extents = {count}, .strides = {1}},
+            (world.rank() + 1) % world.size());
+        world.barrier();
+        for (Index at = 0; at < 64; ++at) {
+          const Index i = (at - first) / step;
+          const int expected = (at - first) % step == 0 && i >= 0 && i < count ? int(i + 1) : 0;
+          require(cells[at] == expected, "{} bytes at steps of {}: byte {} is {}, not {}", count, step, at,
+                  int(cells[at]), expected);
+        }
+        world.barrier();
+      }
+  });
+}
+
 TEST_P(Contract, allocations_are_zeroed_aligned_and_at_one_place) {
   run([](World& world) {
     const auto a = world.allocate<double>(100);

@@ -31,14 +31,15 @@ bool is_dense(const long long* strides, const CopyBlock& block, int width) {
   return true;
 }
 
-/// One element is a word where it can be, which a rank may be looking at.
+/// Bytes side by side are a word where they can be, which a rank may be looking at.
 void store(const CopyBlock& block, int width, std::span<const std::byte> from, std::byte* to) {
   const auto word = [&]<class W>(W value) {
     std::memcpy(&value, from.data(), sizeof value);
     detail::store_word(reinterpret_cast<W*>(to), value);
   };
   if (from.empty()) return;
-  const bool is_word = reinterpret_cast<std::uintptr_t>(to) % from.size() == 0;
+  const bool is_word =
+      reinterpret_cast<std::uintptr_t>(to) % from.size() == 0 && is_dense(block.target_strides, block, width);
   if (is_word && from.size() == 8) return word(std::uint64_t());
   if (is_word && from.size() == 4) return word(std::uint32_t());
   if (is_word && from.size() == 2) return word(std::uint16_t());
