@@ -22,9 +22,8 @@ namespace tranship {
 /// RankScope::finish(): its calls throw `invalid_use` afterwards where they need the ranks of other machines.
 ///
 /// Throws on all processes `invalid_use` for MPI_COMM_NULL, for an intercommunicator and while MPI does not run, which
-/// a session alone does not change;
-/// `mismatch` where builds of tranship, its settings or heaps differ; `timeout`, where some do not come; `no_memory`;
-/// `io`.
+/// a session alone does not change; `mismatch` where builds of tranship, its settings or heaps differ; `timeout`, where
+/// some do not come; `no_memory`; `io`.
 inline RankScope join_mpi(MPI_Comm comm, const JoinOptions& options = {}) {
   return join_mpi(detail::mpi::calls, detail::mpi::bits_of(comm), options);
 }

@@ -27,7 +27,8 @@ class LibraryCalls {
   template <class T>
   Transport::Departure put_signal(Symmetric<T> target, std::span<const T> source,
                                   const std::shared_ptr<const void>& owner, Symmetric<std::uint64_t> signal,
-                                  std::uint64_t value, SignalOp op, Rank peer, CallSite where = CallSite::here()) const {
+                                  std::uint64_t value, SignalOp op, Rank peer,
+                                  CallSite where = CallSite::here()) const {
     TRANSHIP_ASSERT(target.size() == Index(source.size()) && signal.size() == 1);
     return context_.put_departing(target.local(), std::as_bytes(source), owner, {signal.local(), value, op}, peer,
                                   where);

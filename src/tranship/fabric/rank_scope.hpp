@@ -34,8 +34,8 @@ struct JoinOptions {
 class RankScope {
  public:
   /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, as its
-  /// process of the MPI job that mpirun, mpiexec or srun has started (docs/cluster.md), or as the one rank of a world of
-  /// its own. A process joins once; children that it starts afterwards are no ranks. Throws `mismatch` where another
+  /// process of the MPI job that mpirun, mpiexec or srun has started (docs/cluster.md), or as the one rank of a world
+  /// of its own. A process joins once; children that it starts afterwards are no ranks. Throws `mismatch` where another
   /// build has started this process, and where launcher and library are of different MPIs; `unsupported` in a process
   /// that was started as one of several by srun without --mpi, or by an MPI that has no module here, which would all be
   /// worlds of one rank; TRANSHIP_SEPARATE_WORLDS=1 in the environment lets them be that.

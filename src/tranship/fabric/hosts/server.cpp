@@ -34,9 +34,10 @@ HostsServer& HostsServer::here() {
 }
 
 void HostsServer::add(HostsEngine& engine) {
+  std::jthread ended;
   const std::lock_guard lock(mutex_);
   if (!has_thread_) {
-    std::thread([this] { run(); }).detach();
+    ended = std::exchange(thread_, std::jthread([this] { run(); }));
     has_thread_ = true;
   }
   served_.push_back({.engine = &engine, .active_ns = now_ns()});
@@ -44,10 +45,12 @@ void HostsServer::add(HostsEngine& engine) {
 }
 
 void HostsServer::remove(HostsEngine& engine) noexcept {
+  std::jthread ended;  // MPI may have something to do when a thread ends, and may be finalised next
   std::unique_lock lock(mutex_);
   std::erase_if(served_, [&](const Served& one) { return one.engine == &engine; });
   engine.wake();
   changed_.wait(lock, [&] { return in_use_ != &engine && !(served_.empty() && has_thread_); });
+  if (!has_thread_) ended = std::move(thread_);
 }
 
 template <class F>

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace tranship {
@@ -37,7 +38,8 @@ class HostsServer {
   std::mutex mutex_;  // guards what follows
   std::vector<Served> served_;
   HostsEngine* in_use_ = nullptr;
-  bool has_thread_ = false;
+  bool has_thread_ = false;  // which has not ended
+  std::jthread thread_;
   std::condition_variable changed_;
 };
 

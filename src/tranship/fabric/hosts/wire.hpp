@@ -45,7 +45,7 @@ class Wire {
   /// A body that the sender does not touch until it has left.
   struct Lent {
     std::atomic<bool> has_left = false;
-    std::vector<std::byte> own = {};            ///< what may hold it
+    std::vector<std::byte> own = {};         ///< what may hold it
     std::shared_ptr<const void> owner = {};  ///< of what holds it otherwise
   };
 

@@ -101,7 +101,8 @@ typedef struct dri_layout *DRI_Layout;
 /* Collective over all ranks. As a rank that `tranship launch` has started, or that DRI_Launch_threads or DRI_Simulate
  * runs, the caller joins its world; as a process of an MPI job, it joins the world of the job (docs/cluster.md); in any
  * other process it becomes the only rank of a world of its own, but not in one of several that srun has started without
- * --mpi (TRANSHIP_SEPARATE_WORLDS=1 in the environment allows it). The arguments may be NULL and are not changed. A process joins once. */
+ * --mpi (TRANSHIP_SEPARATE_WORLDS=1 in the environment allows it). The arguments may be NULL and are not changed. A
+ * process joins once. */
 int DRI_Init(int *argc, char ***argv);
 /* Leaves the world. Does not wait. Refused with DRI_ERR_ORDER while channels exist. */
 int DRI_Finalize(void);
