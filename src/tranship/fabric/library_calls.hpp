@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 
-#include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 
@@ -29,7 +28,6 @@ class LibraryCalls {
                                   const std::shared_ptr<const void>& owner, Symmetric<std::uint64_t> signal,
                                   std::uint64_t value, SignalOp op, Rank peer,
                                   CallSite where = CallSite::here()) const {
-    TRANSHIP_ASSERT(target.size() == Index(source.size()) && signal.size() == 1);
     return context_.put_departing(target.local(), std::as_bytes(source), owner, {signal.local(), value, op}, peer,
                                   where);
   }
