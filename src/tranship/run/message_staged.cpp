@@ -31,7 +31,7 @@ class Staged final : public MessageProtocol {
     box(*running.message, running.epoch).emptied();
     return MessageStatus::complete;
   }
-  MessageStatus look(const ExchangeLinks& links, const RunningMessage& running) const override {
+  MessageStatus look(const ExchangeLinks&, const RunningMessage& running) const override {
     const Mailbox<RealSync> mailbox = box(*running.message, running.epoch);
     const std::uint64_t turn = running.message->turn_of(running.epoch);
     if (mailbox.full(turn)) return MessageStatus::complete;

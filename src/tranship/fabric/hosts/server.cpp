@@ -24,6 +24,10 @@ constexpr std::int64_t rank_nap_ns = 300'000;
 
 }  // namespace
 
+struct HostsServer::Thread {
+  std::jthread thread;
+};
+
 HostsServer& HostsServer::here() {
   static std::mutex mutex;
   static std::pair<pid_t, HostsServer*> of_process;
@@ -34,10 +38,10 @@ HostsServer& HostsServer::here() {
 }
 
 void HostsServer::add(HostsEngine& engine) {
-  std::jthread ended;
+  std::unique_ptr<Thread> ended;
   const std::lock_guard lock(mutex_);
   if (!has_thread_) {
-    ended = std::exchange(thread_, std::jthread([this] { run(); }));
+    ended = std::exchange(thread_, std::make_unique<Thread>(Thread{std::jthread([this] { run(); })}));
     has_thread_ = true;
   }
   served_.push_back({.engine = &engine, .active_ns = now_ns()});
@@ -45,7 +49,7 @@ void HostsServer::add(HostsEngine& engine) {
 }
 
 void HostsServer::remove(HostsEngine& engine) noexcept {
-  std::jthread ended;  // MPI may have something to do when a thread ends, and may be finalised next
+  std::unique_ptr<Thread> ended;  // MPI may have something to do when a thread ends, and may be finalised next
   std::unique_lock lock(mutex_);
   std::erase_if(served_, [&](const Served& one) { return one.engine == &engine; });
   engine.wake();

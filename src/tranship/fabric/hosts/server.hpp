@@ -4,8 +4,8 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 namespace tranship {
@@ -39,7 +39,8 @@ class HostsServer {
   std::vector<Served> served_;
   HostsEngine* in_use_ = nullptr;
   bool has_thread_ = false;  // which has not ended
-  std::jthread thread_;
+  struct Thread;
+  std::unique_ptr<Thread> thread_;
   std::condition_variable changed_;
 };
 
