@@ -598,6 +598,10 @@ do_ci() {
   stage "release: rules of the house, install, examples, tests"
   TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-2000} ctest --preset release --parallel "$(nproc)" \
     --label-regex "^($(IFS='|'; echo "house|example|python|device|${optimized[*]}"))\$"
+  if ((${#device_targets[@]})); then
+    stage "what runs on a card, on software cards"
+    (started_in=$PWD && do_device --software --programs build/release/bin --out build/device-software)
+  fi
   stage "ranks as the processes of MPI jobs"
   (unset TRANSHIP_TEST_LONG TRANSHIP_TEST_CASES && do_jobs release)
   stage "ranks as the processes of MPI jobs over several hosts"
@@ -681,8 +685,9 @@ usage: ./do COMMAND [argument...]
                       bench cluster [--json FILE] [--rounds N] [--wire RATE_MBIT,DELAY_US] [--mpi LIST]: two test hosts; as root
   bundle              gather what tranship is built with into .bundle, for machines without packages
                       (TRANSHIP_BUNDLE=.bundle ./do test builds and tests from it)
-  device [--minutes N] [--dry] [--only REGEX] [--out DIR]
-                      what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default
+  device [--minutes N] [--dry] [--software] [--only REGEX] [--out DIR] [--programs FOLDER]
+                      what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default;
+                      --software: what of it needs no card, on software cards
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   jobs [PRESET]       after test: tests of several hosts as jobs of Open MPI and MPICH, where these are installed

@@ -91,6 +91,20 @@ class Build:
         return None, ("failed", f"{name} was not built: {self.trouble or 'the log says why'}")
 
 
+class Built:
+    """Stands for a build that others have made."""
+
+    def __init__(self, folder):
+        self.folder = folder.resolve()
+
+    def program(self, name, wait_s):
+        path = self.folder / name
+        return (path, None) if path.exists() else (None, ("failed", f"there is no {path}"))
+
+    def stop(self):
+        pass
+
+
 class NoBuild:
     """Stands for a build that cannot start."""
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Learns from the card of this machine in a few minutes: `./do device`.
 
+With --software, the software cards of the library take the card's place in the steps that can run so.
+
 Builds the programs of this folder, runs the steps of stages.py one after the other, each under a time limit, and writes
 their findings as they come: gpu-results.md for people, results.json for programs, log for debugging a step. It installs
 nothing. A step is `run`, `skipped` (with a reason), `failed` or `timed out`; a step that fails does not keep the others
@@ -38,8 +40,14 @@ LINE_BYTES_MAX = 1 << 16
 class Machine:
     """Holds what this machine has, looked up once."""
 
-    def __init__(self, dry):
-        self.cards, self.no_card = ([], "a dry run: no card was looked for") if dry else stages.find_cards()
+    def __init__(self, dry, is_software=False):
+        self.is_software = is_software
+        if dry:
+            self.cards, self.no_card = [], "a dry run: no card was looked for"
+        elif is_software:
+            self.cards, self.no_card = [{"name": f"{stages.SOFTWARE_CARDS} (no real one)", "driver": "none", "architecture": "90"}], ""
+        else:
+            self.cards, self.no_card = stages.find_cards()
         self.architecture = self.cards[0]["architecture"] if self.cards else None
 
 
@@ -76,8 +84,8 @@ class Reader(threading.Thread):
 class StepRun:
     """Runs one step."""
 
-    def __init__(self, step, results, log):
-        self.step, self.results, self.log = step, results, log
+    def __init__(self, step, results, log, variables):
+        self.step, self.results, self.log, self.variables = step, results, log, variables
         self.last_words = []
         self.words = 0
 
@@ -95,7 +103,7 @@ class StepRun:
             self.log(f"    {line}" if self.words < LOG_LINES_MAX else "    ... and more, which is not kept")
 
     def go(self, command, limit_s):
-        environment = dict(builds.environment(ROOT), CUDA_DEVICE_ORDER="PCI_BUS_ID")
+        environment = dict(builds.environment(ROOT), CUDA_DEVICE_ORDER="PCI_BUS_ID", **self.variables)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                    cwd=ROOT, env=environment, start_new_session=True)
         readers = [Reader(process.stdout, self.take), Reader(process.stderr, self.take_words)]
@@ -140,10 +148,14 @@ class StepRun:
 class Device:
     def __init__(self, options, out, machine=None):
         self.options = options
-        self.machine = machine or Machine(options.dry)
+        self.machine = machine or Machine(options.dry, options.software)
         self.deadline = time.monotonic() + options.minutes * 60
         self.report = report.Report(out, self.facts())
-        self.builds = builds.start(ROOT, self.machine.architecture, self.report.log) if self.machine.cards else {}
+        self.builds = {}
+        if options.programs:
+            self.builds = dict.fromkeys(("alone", "library"), builds.Built(options.programs))
+        elif self.machine.cards:
+            self.builds = builds.start(ROOT, self.machine.architecture, self.report.log)
 
     def facts(self):
         commit = self.options.commit
@@ -181,7 +193,8 @@ class Device:
             return trouble
         command = [str(word) for word in step.command(self)]
         self.report.log(f"{step.name}: {' '.join(command)}")
-        return StepRun(step, results, self.report.log).go(command, min(step.limit_s, self.left_s()))
+        variables = {"TRANSHIP_CUDA": stages.SOFTWARE_CARDS} if self.machine.is_software else {}
+        return StepRun(step, results, self.report.log, variables).go(command, min(step.limit_s, self.left_s()))
 
     def go(self):
         wanted = re.compile(self.options.only)
@@ -214,6 +227,8 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="./do device", description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=9, help="all of it ends by then (default: 9)")
     parser.add_argument("--dry", action="store_true", help="show the steps, all of them skipped")
+    parser.add_argument("--software", action="store_true", help="on software cards: what needs a real one is skipped")
+    parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER", help="where the programs are, if they have been built")
     parser.add_argument("--only", default="", metavar="REGEX", help="only the steps whose names it is found in")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT") or ROOT / "build/device"),
                         help="where the results go (default: $OUT, or build/device)")

@@ -12,6 +12,7 @@ import sys
 
 import builds
 
+SOFTWARE_CARDS = "software:2"  # as TRANSHIP_CUDA names them
 FOLDER = pathlib.Path(__file__).resolve().parent
 SOURCES = FOLDER.parents[1] / "src"
 
@@ -51,6 +52,10 @@ def tool(name):
     return lambda _: None if builds.path_of(name) else ("skipped", f"there is no {name} here")
 
 
+def real_card(device):
+    return ("skipped", "it needs a real card") if device.machine.is_software else None
+
+
 def built(device, name, build):
     """Waits for a program of a build; returns its path and None, or None and (status, reason). `{architecture}` in
     `name` stands for the card's."""
@@ -70,6 +75,10 @@ class Step:
     needs: tuple = ()
     wanted: str = ""  # text that one of its checks must have; without it the step has checked nothing
 
+    @property
+    def runs_on_software_cards(self):
+        return real_card not in self.needs
+
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
@@ -79,7 +88,17 @@ class Stage:
     steps: tuple
 
 
-def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), wanted=""):
+def either(real, software):
+    """Makes the first step on a real card and the second one on software cards."""
+    def chosen(device):
+        return software if device.machine.is_software else real
+
+    def need(device):
+        return next((trouble for one in chosen(device).needs if (trouble := one(device))), None)
+    return dataclasses.replace(real, command=lambda device: chosen(device).command(device), needs=(need,))
+
+
+def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), wanted="", needs=(real_card,)):
     """Makes a step from a program of this folder. `under` is the command that it runs under."""
     file = f"device_{name}"
     tools = tuple(tool(under[0]) for _ in under[:1])
@@ -87,15 +106,20 @@ def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), wa
     def command(device):
         prefix = [builds.path_of(under[0]), *under[1:]] if under else []
         return [*prefix, built(device, file, of)[0], *arguments]
-    return Step(called or name.replace("_", " "), about, limit_s, command, (*tools, program(file, of)), wanted=wanted)
+    return Step(called or name.replace("_", " "), about, limit_s, command, (*needs, *tools, program(file, of)), wanted=wanted)
 
 
-def script(path, about, limit_s, *arguments, called, modules=(), programs=()):
+def on_host(step, name, *arguments, of="library"):
+    """Makes a step that runs this program where software cards are."""
+    return either(step, runs(name, step.about, step.limit_s, *arguments, of=of, needs=()))
+
+
+def script(path, about, limit_s, *arguments, called, modules=(), programs=(), needs=(real_card,)):
     """Makes a step from a script of this folder, which this Python runs. The paths of `programs`, (name, build), come
     last."""
     def command(device):
         return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build)[0] for name, build in programs)]
-    needs = (*map(module, modules), *(program(name, build) for name, build in programs))
+    needs = (*needs, *map(module, modules), *(program(name, build) for name, build in programs))
     return Step(called, about, limit_s, command, needs)
 
 
@@ -192,32 +216,34 @@ STAGES = (
         fact("vmm", "Memory that is reserved, created, mapped and exported piece by piece.", 30),
         fact("processes", "Ranks that are processes on one card.", 45),
         probe("under_mps", "The same, sharing the card by MPS.", 45, (("device_facts_processes", "alone"),), "processes under MPS"),
-        runs("contract", "The contract of drivers that software cards keep, asked of the card's driver.", 60),
+        either(runs("contract", "The contract of drivers that software cards keep, asked of the card's driver.", 60),
+               script("buffers/run_tests.py", "The same, asked of software cards.", 60, "--filter", "*SoftwareCard*", "--own-cards",
+                      called="contract", programs=(("test_cuda", "library"),), needs=())),
         fact("halves", "Sums of all pairs of 16-bit floats, against the CPU.", 60),
     )),
     Stage(3, "The device code that stands", "Kernels of `src/tranship/lanes` and `src/tranship/kernels`, compared with the CPU to the bit.", (
-        runs("lanes", "Every operation of kernels, by 1 to 8 ranks on one card.", 90, of="library"),
-        runs("kernels", "Moves and arithmetic of every type.", 60, of="library"),
+        on_host(runs("lanes", "Every operation of kernels, by 1 to 8 ranks on one card.", 90, of="library"), "lanes", "--host", "--small"),
+        on_host(runs("kernels", "Moves and arithmetic of every type.", 60, of="library"), "kernels", "--host"),
         Step("golden", "Instructions of a few kernels: widths, fences, local memory.", 60,
              lambda device: [sys.executable, FOLDER / "golden/golden.py", builds.path_of("nvcc"), SOURCES], (tool("nvcc"),)),
     )),
     Stage(4, "Packing", "One launch for all pieces of a plan.", (
-        packing("checks", "Random lists of moves, against a loop over cells.", 60),
+        on_host(packing("checks", "Random lists of moves, against a loop over cells.", 60), "packing_host"),
         packing("ndsl", "The halos of NDSL's case, beside copies of CUDA.", 30),
         script("packing/cupy_slices.py", "The same case by slices of CuPy.", 45, called="CuPy", modules=("cupy",)),
         packing("figures", "Shares of what a device copy reaches.", 60),
     )),
     Stage(5, "Buffers", "Streams, buffers and their copies on the card, by the back-end of the library.", (
         script("buffers/run_tests.py", "The contract of streams, the suites of buffers and the model of coherence, on cards.", 120,
-               "--filter", "*card*:*Card*", called="buffers", programs=(("test_memory", "library"),)),
+               "--filter", "*card*:*Card*", called="buffers", programs=(("test_memory", "library"),), needs=()),
         script("buffers/run_tests.py", "What the back-end promises beyond that.", 90,
-               "--filter", "*", called="back-end", programs=(("test_cuda", "library"),)),
+               "--filter", "*-*SoftwareCard*", called="back-end", programs=(("test_cuda", "library"),), needs=()),
         runs("mover", "Copies, fills and combinations of streams, against the card's own copy.", 60, of="library"),
     )),
     Stage(6, "Checkers and Numba", "Small cases under compute-sanitizer, and kernels of Numba that call a library of our headers.", (
         script("python/numba_seed.py", "Two ranks of one process on one card.", 60, "--sources", SOURCES, called="Numba", modules=("numba", "cuda.core"),
                programs=(("device_library_sm{architecture}.ltoir", "alone"),)),
-        runs("nvrtc_headers", "Each header of kernels under NVRTC.", 60, SOURCES, FOLDER / "python/library.cu", FOLDER / "python/uses.cu"),
+        runs("nvrtc_headers", "Each header of kernels under NVRTC.", 60, SOURCES, FOLDER / "python/library.cu", FOLDER / "python/uses.cu", needs=()),
         *(checked(name, checker, 45, *arguments, of=of)
           for name, arguments, of in (("lanes", ("--small",), "library"), ("packing", ("--part", "checks", "--small"), "alone"),
                                       ("kernels", ("--small",), "library"))

@@ -24,7 +24,7 @@ FIGURE = '{"figure": "rate", "value": 2.5, "unit": "GB/s", "low": 2, "high": 3, 
 
 
 class AMachine:
-    no_card, cards, is_dry, architecture = "", [], False, "90"
+    no_card, cards, is_software, architecture = "", [], False, "90"
 
 
 def step(name, code, limit_s=20, needs=()):
@@ -195,8 +195,8 @@ class Runs(unittest.TestCase):
             import device, stages
             step = stages.Step("long", "", 600, lambda _: [sys.executable, "-c", {long!r}])
             stages.STAGES = (stages.Stage(1, "Trials", "", (step,)),)
-            class Machine: no_card, cards, architecture = "", [], "90"
-            device.Machine = lambda dry: Machine
+            class Machine: no_card, cards, is_software, architecture = "", [], False, "90"
+            device.Machine = lambda *_: Machine
             sys.exit(device.main(["--out", {str(self.out)!r}, "--commit", "x"]))"""
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
         results = self.out / "results.json"
@@ -215,6 +215,34 @@ class Runs(unittest.TestCase):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
                 device.parse(words)
             self.assertEqual(ended.exception.code, 2, words)
+
+    def test_software_cards_skip_what_is_listed_and_no_more(self):
+        skipped = [s.name for stage in stages.STAGES for s in stage.steps if not s.runs_on_software_cards]
+        self.assertEqual(skipped, [
+            "attributes", "versions", "tools", "mps", "launches", "signals", "packets", "semantics", "copies", "spinning", "waits",
+            "vmm", "processes", "processes under MPS", "halves", "packing ndsl", "CuPy", "packing figures", "mover",
+            "Numba", *(f"{of} under {checker}" for of in ("lanes", "packing", "kernels")
+                       for checker in ("memcheck", "racecheck", "synccheck"))])
+
+    def test_a_step_for_software_cards_runs_another_program(self):
+        bin = pathlib.Path(self.folder.name, "bin")
+        bin.mkdir()
+        for name, says in (("device_x", "real"), ("device_x_host", "software")):
+            (bin / name).write_text(f'''#!/bin/sh\necho '{{"answer": "'$TRANSHIP_CUDA $*'", "value": "{says}"}}'\n''')
+            (bin / name).chmod(0o755)
+
+        def answers(*words):
+            stages.STAGES = (stages.Stage(1, "Trials", "", (
+                stages.on_host(stages.runs("x", "", 20, "--card"), "x_host", "--host"), stages.runs("y", "", 20))),)
+            runner = device.Device(device.parse(["--programs", str(bin), "--commit", "x", *words]), self.out,
+                                   None if words else AMachine)
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.closing(runner):
+                runner.go()
+            steps = json.loads((self.out / "results.json").read_text())["steps"]
+            return [(s["status"], s["why"], [(f["answer"], f["value"]) for f in s["findings"]]) for s in steps]
+        self.assertEqual(answers("--software"), [("run", "", [("software:2 --host", "software")]),
+                                                 ("skipped", "it needs a real card", [])])
+        self.assertEqual(answers(), [("run", "", [(" --card", "real")]), ("failed", f"there is no {bin.resolve()}/device_y", [])])
 
     def test_the_stages_show_themselves(self):
         options = device.parse(["--dry"])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""usage: run_tests.py [--filter FILTER] PROGRAM
+"""usage: run_tests.py [--filter FILTER] [--own-cards] PROGRAM
 
 Runs tests of a program of GoogleTest, as far as they match, and reports each of its suites as a check. Tests that were
-skipped are an answer, with the reason.
+skipped are an answer, with the reason. With --own-cards, the tests make their software cards themselves.
 """
 import argparse
 import collections
@@ -18,8 +18,10 @@ import findings  # noqa: E402
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--filter", default="*")
+parser.add_argument("--own-cards", action="store_true")
 parser.add_argument("program")
 arguments = parser.parse_args()
+variables = {name: value for name, value in os.environ.items() if name != "TRANSHIP_CUDA" or not arguments.own_cards}
 
 
 def why(test):
@@ -31,7 +33,7 @@ def why(test):
 with tempfile.TemporaryDirectory() as folder:
     out = pathlib.Path(folder) / "tests.json"
     run = subprocess.run([arguments.program, f"--gtest_filter={arguments.filter}", f"--gtest_output=json:{out}"],
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=dict(os.environ))
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=variables)
     print(run.stdout[-6000:])
     if not out.exists():
         findings.say(fault=f"{pathlib.Path(arguments.program).name} ended with status {run.returncode} before its tests had")
