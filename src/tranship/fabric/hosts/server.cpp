@@ -1,6 +1,7 @@
 #include "tranship/fabric/hosts/server.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -52,8 +53,9 @@ void HostsServer::remove(HostsEngine& engine) noexcept {
   std::unique_ptr<Thread> ended;  // MPI may have something to do when a thread ends, and may be finalised next
   std::unique_lock lock(mutex_);
   std::erase_if(served_, [&](const Served& one) { return one.engine == &engine; });
-  engine.wake();
-  changed_.wait(lock, [&] { return in_use_ != &engine && !(served_.empty() && has_thread_); });
+  const auto has_let_go = [&] { return in_use_ != &engine && !(served_.empty() && has_thread_); };
+  do engine.wake();
+  while (!changed_.wait_for(lock, std::chrono::seconds(1), has_let_go));
   if (!has_thread_) ended = std::move(thread_);
 }
 
