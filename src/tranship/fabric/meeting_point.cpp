@@ -6,6 +6,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/polls.hpp>
 #include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/seam/rank_list.hpp>
 #include <tranship/fabric/seam/team_slots.hpp>
@@ -136,6 +137,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
   const auto read_card = [&](Rank rank) -> bool {
     const std::uint64_t word = words_.load(rank, 0);
     if (word / phases != std::uint64_t(key) + 1 || word % phases == given_up) return false;
+    detail::Polls(world_).end_row();  // the wait around this has the deadline
     cards[std::size_t(rank)] = card_of(rank);
     std::vector<std::uint64_t> theirs(taken.size());
     rma.get(theirs, Symmetric<std::uint64_t>(slots_), rank);
