@@ -78,9 +78,9 @@ void ExchangeProgress::advance() {
   bool all_sent = !sends_.in_flight || send_those(true);
   receives_.is_complete = true;
   if (links.only_targets_move) {
-    if (receives_.in_flight) receives_.is_complete = receive_in_order();
+    if (receives_.in_flight) receives_.is_complete = !is_departing() && receive_in_order();
   } else {
-    move_own();  // which needs no peer, while others arrive
+    if (!is_departing()) move_own();  // which needs no peer, while others arrive
     if (receives_.in_flight) receives_.is_complete = receive_all();
   }
   if (receives_.is_complete) {
@@ -124,14 +124,23 @@ bool ExchangeProgress::send_those(bool staged) {
                   advance(sends_, running, running.message->protocol->send(messages_.links, pace_, running));
   return all_sent;
 }
+/// Long messages leave as fast as this rank looks after them: it copies nothing meanwhile, for which peers would wait.
+bool ExchangeProgress::is_departing() const {
+  return std::any_of(sends_.messages.begin(), sends_.messages.end(),
+                     [](const RunningMessage& running) { return running.departure != nullptr; });
+}
 /// Each rank begins behind itself, so that not all of them read from one.
 bool ExchangeProgress::receive_all() {
+  const bool leaves_posted = is_departing();
   const std::size_t count = receives_.messages.size(), first = messages_.first_taken;
   bool all = true;
   for (std::size_t i = 0; i < count; ++i) {
     RunningMessage& running = receives_.messages[first + i < count ? first + i : first + i - count];
-    all &= running.is_complete ||
-           advance(receives_, running, running.message->protocol->receive(messages_.links, pace_, running));
+    if (leaves_posted && running.message->is_posted)
+      all &= running.is_complete;
+    else
+      all &= running.is_complete ||
+             advance(receives_, running, running.message->protocol->receive(messages_.links, pace_, running));
   }
   return all;
 }

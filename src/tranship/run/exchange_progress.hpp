@@ -96,6 +96,7 @@ class ExchangeProgress {
   bool is_complete(const Half& half) const;
   bool send_all();
   bool send_those(bool staged);
+  bool is_departing() const;
   bool receive_all();
   bool receive_in_order();
   bool is_all_here();
