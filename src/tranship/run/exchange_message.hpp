@@ -95,7 +95,7 @@ struct ExchangeLinks {
   SharedFlags words = {};
   std::optional<Notices> notices = {};
   /// Of posted messages. What carries them may have it for longer than the exchange.
-  std::shared_ptr<std::vector<Line>> outbox_lines = {};
+  std::shared_ptr<std::vector<Line>> outbox_lines = std::make_shared<std::vector<Line>>();
   std::vector<Line> packed_lines = {};  // of messages that are packed first, one message at a time
 
   static constexpr int source_word = 0;

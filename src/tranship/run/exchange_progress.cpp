@@ -76,12 +76,13 @@ void ExchangeProgress::end(Side side) {
 void ExchangeProgress::advance() {
   const ExchangeLinks& links = messages_.links;
   bool all_sent = !sends_.in_flight || send_those(true);
+  const bool departing = is_departing();
   receives_.is_complete = true;
   if (links.only_targets_move) {
-    if (receives_.in_flight) receives_.is_complete = !is_departing() && receive_in_order();
+    if (receives_.in_flight) receives_.is_complete = !departing && receive_in_order();
   } else {
-    if (!is_departing()) move_own();  // which needs no peer, while others arrive
-    if (receives_.in_flight) receives_.is_complete = receive_all();
+    if (!departing) move_own();  // which needs no peer, while others arrive
+    if (receives_.in_flight) receives_.is_complete = receive_all(departing);
   }
   if (receives_.is_complete) {
     vain_looks_ = std::min(vain_looks_ + 1, patience);
@@ -126,21 +127,20 @@ bool ExchangeProgress::send_those(bool staged) {
 }
 /// Long messages leave as fast as this rank looks after them: it copies nothing meanwhile, for which peers would wait.
 bool ExchangeProgress::is_departing() const {
-  return std::any_of(sends_.messages.begin(), sends_.messages.end(),
+  return !messages_.links.outbox_lines->empty() &&
+         std::any_of(sends_.messages.begin(), sends_.messages.end(),
                      [](const RunningMessage& running) { return running.departure != nullptr; });
 }
 /// Each rank begins behind itself, so that not all of them read from one.
-bool ExchangeProgress::receive_all() {
-  const bool leaves_posted = is_departing();
+bool ExchangeProgress::receive_all(bool departing) {
   const std::size_t count = receives_.messages.size(), first = messages_.first_taken;
   bool all = true;
   for (std::size_t i = 0; i < count; ++i) {
     RunningMessage& running = receives_.messages[first + i < count ? first + i : first + i - count];
-    if (leaves_posted && running.message->is_posted)
-      all &= running.is_complete;
-    else
-      all &= running.is_complete ||
-             advance(receives_, running, running.message->protocol->receive(messages_.links, pace_, running));
+    const bool has_to_wait = departing && running.message->is_posted;
+    all &= running.is_complete ||
+           (!has_to_wait &&
+            advance(receives_, running, running.message->protocol->receive(messages_.links, pace_, running)));
   }
   return all;
 }

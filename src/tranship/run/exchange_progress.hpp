@@ -97,7 +97,7 @@ class ExchangeProgress {
   bool send_all();
   bool send_those(bool staged);
   bool is_departing() const;
-  bool receive_all();
+  bool receive_all(bool departing);
   bool receive_in_order();
   bool is_all_here();
   void move_own();

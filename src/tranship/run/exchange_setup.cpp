@@ -167,7 +167,7 @@ void ExchangeSetup::find_inboxes() {
     m.outbox_line = lines;
     if (m.is_posted) lines += lines_of(m.bytes);
   }
-  messages_.links.outbox_lines = std::make_shared<std::vector<Line>>(std::size_t(lines));
+  messages_.links.outbox_lines->resize(std::size_t(lines));
   for (Message& m : messages_.sends) {
     if (m.is_posted) {
       m.staging = (*messages_.links.outbox_lines)[std::size_t(m.outbox_line)].bytes;

@@ -77,13 +77,17 @@ class Communicators : public ::testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Hosts, Communicators, ::testing::Values(1, 2, 3), ::testing::PrintToStringParamName());
 
+bool has_threads() {
+  int level = -1;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
 TEST_P(Communicators, make_a_world_with_their_ranks) {
   RankScope scope = join_mpi(MPI_COMM_WORLD);
   EXPECT_EQ(scope.world().rank(), rank_in(MPI_COMM_WORLD));
   EXPECT_EQ(scope.world().size(), size_of(MPI_COMM_WORLD));
-  int level = -1;
-  MPI_Query_thread(&level);
-  const char* const by = GetParam() == 1 ? "" : level == MPI_THREAD_MULTIPLE ? "a thread" : "ranks";
+  const char* const by = GetParam() == 1 ? "" : has_threads() ? "a thread" : "ranks";
   EXPECT_EQ(scope.world().progress().substr(0, std::strlen(by)), by) << scope.world().progress();
   EXPECT_EQ(scope.world().progress().empty(), GetParam() == 1);
   use(scope.world());
@@ -120,12 +124,6 @@ TEST_P(Communicators, give_several_worlds_that_end_in_any_order) {
     again.reset();
     MPI_Comm_free(&part);
   }
-}
-
-bool has_threads() {
-  int level = -1;
-  MPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE;
 }
 
 /// Far from the minute that a rank that leaves would give the others of other machines to leave, too.
