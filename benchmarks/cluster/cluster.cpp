@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,21 @@ struct Contestant {
   int times = 1;  ///< an act is so many of what the row measures
 };
 
+/// What the interfaces of this host have sent, but for the one to itself.
+double bytes_sent() {
+  std::ifstream table("/proc/self/net/dev");
+  double sent = 0;
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || line.substr(0, colon).ends_with(" lo")) continue;
+    std::istringstream fields(line.substr(colon + 1));
+    double field = 0;
+    for (int i = 0; i < 9; ++i) fields >> field;
+    sent += field;
+  }
+  return sent;
+}
+
 class Bench {
  public:
   Bench(World& world, int rounds, std::string part)
@@ -42,8 +59,9 @@ class Bench {
   World& world() { return world_; }
   int rank() const { return rank_; }
 
-  /// Acts in turn, and prints the median of what the slower rank takes.
-  void row(const std::string& what, double bytes, const std::vector<Contestant>& contestants) {
+  /// Acts in turn, and prints the median of what the slower rank takes; of data that both ranks send, what the first
+  /// contestant sends on the wire, too.
+  void row(const std::string& what, double bytes, const std::vector<Contestant>& contestants, int senders = 1) {
     if (what.find(part_) == std::string::npos) return;
     std::vector<std::vector<double>> seconds(contestants.size());
     for (int round = -1; round < rounds_; ++round)
@@ -55,16 +73,18 @@ class Bench {
         MPI_Allreduce(&mine, &slower, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         if (round >= 0) seconds[i].push_back(slower);
       }
+    const double wire_bytes = senders == 2 ? sent_by_both(contestants[0]) : 0;
     if (rank_ != 0) return;
     std::string text;
     for (std::size_t i = 0; i < contestants.size(); ++i) {
       std::nth_element(seconds[i].begin(), seconds[i].begin() + rounds_ / 2, seconds[i].end());
       text += fmt::format("{}\"{}\": {:.9g}", i ? ", " : "", contestants[i].name, seconds[i][std::size_t(rounds_ / 2)]);
     }
-    print(what, bytes, text);
+    print(what, bytes, text, senders == 2 ? fmt::format(", \"sent\": {:.5g}", wire_bytes / (2 * bytes)) : "");
   }
-  void print(const std::string& what, double bytes, const std::string& seconds) {
-    std::printf("{\"row\": \"%s\", \"bytes\": %.0f, \"seconds\": {%s}}\n", what.c_str(), bytes, seconds.c_str());
+  void print(const std::string& what, double bytes, const std::string& seconds, const std::string& more = {}) {
+    std::printf("{\"row\": \"%s\", \"bytes\": %.0f%s, \"seconds\": {%s}}\n", what.c_str(), bytes, more.c_str(),
+                seconds.c_str());
     std::fflush(stdout);
   }
   void require(bool right, const char* who) {
@@ -74,6 +94,16 @@ class Bench {
   }
 
  private:
+  double sent_by_both(const Contestant& contestant) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double before = bytes_sent();
+    contestant.act();
+    MPI_Barrier(MPI_COMM_WORLD);
+    double mine = bytes_sent() - before, both = 0;
+    MPI_Allreduce(&mine, &both, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return both;
+  }
+
   World& world_;
   int rank_;
   int rounds_;
@@ -136,7 +166,8 @@ void redistribution(Bench& bench, BareStream& stream, int n) {
             {{"tranship", [&] { turn(); }},
              {"packed MPI_Isend", by_isend},
              {"MPI_Alltoallw", by_alltoallw},
-             {"bare stream", [&] { stream.both_ways(bytes); }}});
+             {"bare stream", [&] { stream.both_ways(bytes); }}},
+            2);
 }
 
 double periodic(const Indices& cell) {
@@ -244,7 +275,8 @@ void halo(Bench& bench, BareStream& stream, int cells, int fields, int width) {
             {{"tranship", [&] { exchange(); }},
              {"MPI, one dimension after the other", by_dimension},
              {"MPI, 26 messages", by_neighbour},
-             {"bare stream", [&] { stream.both_ways(bytes); }}});
+             {"bare stream", [&] { stream.both_ways(bytes); }}},
+            2);
 }
 
 void ping_pong(Bench& bench, BareStream& stream, int bytes) {

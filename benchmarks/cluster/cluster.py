@@ -2,8 +2,8 @@
 
 usage: cluster.py --programs FOLDER [--rounds 11] [--json FILE] [--wire RATE_MBIT,DELAY_US] [--mpi openmpi,mpich]
 
-Needs root, for test hosts (tests/hosts). Prints a table for each MPI: seconds of tranship, and how many times as long the
-others take.
+Needs root, for test hosts (tests/hosts). Prints a table for each MPI: seconds of tranship, how many times as long the
+others take, and what the interfaces of both hosts send for a byte of an exchange.
 """
 
 import argparse
@@ -34,10 +34,12 @@ def rows_of(mpi, hosts, program, rounds):
 
 def table(rows):
     names = list(dict.fromkeys(name for row in rows for name in row["seconds"] if name != "tranship"))
-    lines = ["| work | tranship | " + " | ".join(f"{name}, times as long" for name in names) + " |", "|---" * (len(names) + 2) + "|"]
+    columns = ["work", "tranship", *(f"{name}, times as long" for name in names), "sent, times the data"]
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     for row in rows:
         ours = row["seconds"]["tranship"]
         others = [f"{row['seconds'][name] / ours:.2f}" if name in row["seconds"] else "" for name in names]
+        others.append(f"{row['sent']:.4f}" if "sent" in row else "")
         lines.append(f"| {row['row']} | {amount(ours)} | " + " | ".join(others) + " |")
     return "\n".join(lines)
 

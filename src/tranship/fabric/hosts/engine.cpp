@@ -152,6 +152,7 @@ bool HostsEngine::progress_locked() {
   if (is_broken_ || is_closed_) return false;
   try {
     const bool any = wire_.progress(*this);
+    if (any) arrivals_.store(arrivals() + 1, std::memory_order_relaxed);
     waiting_bytes_.store(wire_.waiting_bytes(), std::memory_order_relaxed);
     return any;
   } catch (const Error& error) {

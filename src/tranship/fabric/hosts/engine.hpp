@@ -85,6 +85,8 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
 
   /// Moves what can be moved now, unless another thread does. For a rank that waits.
   bool progress();
+  /// How often something has come, to whoever looked for it.
+  std::uint64_t arrivals() const noexcept { return arrivals_.load(std::memory_order_relaxed); }
 
   // For the HostsServer.
 
@@ -145,6 +147,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   std::vector<std::atomic<bool>> heard_ends_;  // by rank
   std::atomic<std::uint64_t> shown_ = 0;       // entries that were asked for and have come
   std::atomic<std::uint64_t> looks_ = 0;
+  std::atomic<std::uint64_t> arrivals_ = 0;
   std::atomic<std::size_t> waiting_bytes_ = 0;  // to all peers, as the wire last said
   bool has_thread_ = false;
   std::atomic<bool> is_lingering_ = false;

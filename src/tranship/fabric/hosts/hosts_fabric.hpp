@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <tranship/fabric/hosts/engine.hpp>
@@ -12,14 +14,18 @@
 
 namespace tranship {
 
-/// A rank that idles serves the messages that have come to it first. A rank that waits looks for them each time.
+/// A rank that idles serves the messages that have come to it first. A rank that waits looks for them each time, and
+/// goes to sleep when none has come for as long as a rank of one machine yields.
 class HostsClock final : public SharedClock {
  public:
   HostsClock(HostsEngine& engine, int cores)
       : SharedClock(engine.here().count, cores, patience_of(engine.here().count, cores)), engine_(engine) {}
 
   void idle(int round) override {
-    if (!engine_.progress()) SharedClock::idle(round);
+    if (engine_.progress()) return;
+    const std::uint64_t arrivals = engine_.arrivals();
+    if (std::exchange(arrivals_, arrivals) != arrivals || round < first_round_) first_round_ = round;
+    SharedClock::idle(round - first_round_);
   }
 
  private:
@@ -31,6 +37,8 @@ class HostsClock final : public SharedClock {
   }
 
   HostsEngine& engine_;
+  std::uint64_t arrivals_ = 0;  // that it had when this last idled
+  int first_round_ = 0;         // after the last one that came
 };
 
 class HostsFabric final : public ProcessesFabric {
