@@ -1,5 +1,5 @@
-// Private: Polls, by which this library's own loops take part in the account of what a rank polls (seam/polling.hpp).
-// World::look is the call for all other loops.
+// Private: Polls, by which this library's own loops are counted among a rank's polls (seam/polling.hpp). World::look is
+// the call for all other loops.
 #pragma once
 
 #include <cstdint>
