@@ -16,8 +16,7 @@ class Team;
 /// `view` is not symmetric memory.
 StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where);
 
-/// The same elements at all members of a team. Those of member m begin m * stride_bytes after those of the first
-/// member.
+/// The elements at all members of a team. Those of member m begin m * stride_bytes after those of the first member.
 struct MulticastView {
   StridedView first;
   std::int64_t stride_bytes = 0;

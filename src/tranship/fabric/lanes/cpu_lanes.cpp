@@ -234,7 +234,7 @@ class Grid {
   }
 
  private:
-  /// What the lanes of a block have done in a step.
+  /// Result of one step of a block's lanes.
   enum class Went { nowhere, polling, on };
 
   void resume(Lane& lane);

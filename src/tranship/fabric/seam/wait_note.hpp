@@ -22,8 +22,7 @@ struct WaitNote {
   WaitNote(const char* what, Rank who = anyone, CallSite from = CallSite::here())
       : label(what), raised_by(who), where(from) {}
 
-  /// What the rank waits for, as in "waiting for <label>". Must stay valid until the wait returns; the board copies its
-  /// first 47 bytes.
+  /// Completes "waiting for <label>". Must stay valid until the wait returns; the board copies its first 47 bytes.
   const char* label;
   /// The rank without which the wait cannot end. If that rank's function has returned, the wait fails at once.
   Rank raised_by;
@@ -38,7 +37,7 @@ struct WaitNote {
   bool is_signed = false;
   std::uint64_t wanted = 0;
   std::uint64_t seen = 0;
-  /// What the message says of the flag: the wanted and the seen value, the seen value only, or its place.
+  /// Content of the message about the flag: the wanted and the seen value, the seen value only, or its place.
   enum class Shows : std::uint8_t { comparison, value, place } shows = Shows::comparison;
 
   template <class T>

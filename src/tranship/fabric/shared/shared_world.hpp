@@ -68,7 +68,7 @@ class SharedWorld {
     std::optional<std::size_t> heap_bytes = std::nullopt;
     int cores = 0;
     std::optional<int> teams = std::nullopt;
-    /// As in Shape.
+    /// See Shape::board_ranks.
     int board_ranks = 0;
   };
   static std::shared_ptr<SharedWorld> make(const Making& making, Kind kind);
