@@ -277,8 +277,8 @@ class Context : private detail::Transfers {
     return wait_any<T>(variables, comparison, each_of(variables, values, where), skip, "wait_until_any", where);
   }
   /// Waits for at least one variable, writes the indices of all that satisfy the comparison to `places`, and returns
-  /// their number: 0 only if there is no variable to wait for. Throws `invalid_use` if `places` has fewer entries than
-  /// there are variables.
+  /// their number: 0 only if there is no variable to wait for. test_some() does so without waiting. Throws
+  /// `invalid_use` if `places` has fewer entries than there are variables.
   template <Waitable T>
   Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
@@ -416,7 +416,8 @@ class Context : private detail::Transfers {
 
   // Direct access to the memory of peers by loads and stores.
 
-  /// Returns true if this rank can load and store the memory of `peer`.
+  /// Returns true if this rank can load and store the memory of `peer`. If `peer` is another rank, transfers to it are
+  /// then complete when their calls return.
   bool reaches(Rank peer) const {
     return peer == rank_ || is_direct(peer);
   }

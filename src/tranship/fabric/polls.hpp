@@ -1,4 +1,4 @@
-// Private: Polls, by which this library's own loops are counted among a rank's polls (seam/polling.hpp). World::look is
+// Private: Polls: counts the polls of this library's own loops among those of a rank (seam/polling.hpp). World::look is
 // the call for all other loops.
 #pragma once
 

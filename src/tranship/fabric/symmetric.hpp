@@ -51,6 +51,7 @@ class Symmetric {
     if (first < 0 || count < 0 || first > count_ || count > count_ - first) detail::refuse_slice(first, count, count_);
     return Symmetric(local_ + first, count);
   }
+  /// Returns the elements from `first` on. Throws `invalid_use` for a `first` outside [0, size()].
   Symmetric from(Index first) const { return slice(first, first > count_ ? 0 : count_ - first); }
 
  private:

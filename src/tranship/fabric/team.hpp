@@ -95,7 +95,8 @@ class Team {
   std::optional<Team> split_listed(const std::vector<int>& members, CallSite where = CallSite::here());
   struct Split2d;
   /// Collective over this team. Arranges the members in rows of `x_size` (the last row may be shorter), and returns the
-  /// team of this member's row (`x`) and of its column (`y`). Throws `invalid_use` for an `x_size` below 1.
+  /// team of this member's row (`x`) and of its column (`y`). Throws `invalid_use` for an `x_size` below 1, and
+  /// `unsupported` as split_strided() does.
   Split2d split_2d(int x_size, CallSite where = CallSite::here());
 
   /// For collective calls that are built on teams: all members must pass the same `call`.

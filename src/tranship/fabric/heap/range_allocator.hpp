@@ -14,7 +14,8 @@ namespace tranship {
 
 class RangeAllocator {
  public:
-  /// `first` is the address of offset 0 (0 if there is none), which alignments count from.
+  /// `first` is the address of offset 0, from which alignments count. Ranks may pass different addresses if these are
+  /// equal modulo all alignments in use.
   explicit RangeAllocator(std::size_t size_bytes, std::size_t first = 0) : first_(first), size_bytes_(size_bytes) {
     if (size_bytes > 0) add_free(0, size_bytes);
   }

@@ -1,4 +1,4 @@
-// Private: Clock, how a rank passes the time while it waits.
+// Private: Clock: how a rank passes the time while it waits.
 #pragma once
 
 #include <cstdint>

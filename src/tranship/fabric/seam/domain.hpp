@@ -22,7 +22,7 @@ class Domain {
 
   virtual HeapPlace heap() const = 0;
   /// Returns the memory that the ranks of this machine together can still obtain after `granted_bytes` have been
-  /// granted to their heaps; INT64_MAX if unknown.
+  /// granted to their heaps, as far as it is known; at most INT64_MAX.
   virtual Index available_bytes(Index granted_bytes) const = 0;
   /// Blocks of this size or more are sparse: the system grants their memory page by page on first touch, so a program
   /// may allocate more than the machine has and touch a part.

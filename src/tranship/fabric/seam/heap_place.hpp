@@ -74,7 +74,7 @@ struct HeapPlace {
   /// A power of two. The heaps of all ranks have the same distance from a multiple of it, so that an offset aligned to
   /// it, or to less, in one heap is so aligned in all.
   std::size_t alignment_bytes = 64;
-  bool is_zeroed = true;  ///< holds until memory is obtained for the first time and given back
+  bool is_zeroed = true;  ///< memory that was never obtained reads as zeros
 
   bool is_direct(Rank peer) const noexcept { return direct.of(peer) != nullptr; }
   /// Returns the table of direct heaps for a world of `ranks` ranks. Valid while a copy of `direct` lives.
