@@ -29,7 +29,7 @@ void detail::fail_together(Team& team, const Failure& failure, const Result<void
   std::string message(failure.message_bytes, ' ');
   if (team.rank() == failure.member) message.assign(mine.error().message(), 0, message.size());
   team.broadcast(message.data(), message.size(), failure.member, where);
-  // A member that has thrown may be seen as failed by those that still wait for the message.
+  // Without this meeting, members that still wait for the message could see a member that has thrown as failed.
   (void)attempt([&] { team.sync(where); });
   mine.value();
   const Rank rank = team.world_rank(failure.member);

@@ -1,5 +1,5 @@
-// Private: agree, by which an error on one member of a team becomes an error on all of them. Members must agree before
-// they make the next collective call, else those that go on would wait for one that has failed.
+// Private: agree: turns an error of one member of a team into an error of all members. Members must agree before they
+// make their next collective call; otherwise the others would wait there for a member that has failed.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace detail {
 Error no_memory_to(const char* purpose);
 }
 
-/// Runs `f` and gives the Error that it throws; `no_memory` where it runs out of memory, which other ranks must learn,
-/// too. `purpose` completes "no memory to ...".
+/// Runs `f` and returns the Error that it throws, or `no_memory` if it runs out of memory, since other ranks must learn
+/// of that, too. `purpose` completes "no memory to ...".
 template <class F>
 Result<void> tried(const char* purpose, F&& f) {
   try {
@@ -30,14 +30,14 @@ Result<void> tried(const char* purpose, F&& f) {
   }
 }
 
-/// Values that must be equal on all members that bring one. Combined by joined(), this names the lowest member that
-/// brings a value, and the lowest one whose value differs from it.
+/// Finds out whether all members that bring a value bring the same one. Combined by joined(), it names the lowest
+/// member that brings a value, and the lowest one whose value differs from it.
 template <class T>
 struct Alike {
   T first{};
   T other{};
-  int first_member = -1;  ///< -1: no member brings a value
-  int other_member = -1;  ///< -1: all values are equal
+  int first_member = -1;  ///< -1 if no member brings a value
+  int other_member = -1;  ///< -1 if all values are equal
 
   static Alike of(int member, const T& value) { return {.first = value, .first_member = member}; }
   bool differ() const { return other_member >= 0; }
@@ -59,7 +59,7 @@ struct Alike {
 
 namespace detail {
 
-/// The lowest member that has failed.
+/// Names the lowest member that has failed.
 struct Failure {
   int member = -1;
   int code = 0;
@@ -76,10 +76,10 @@ struct Failure {
 
 }  // namespace detail
 
-/// Collective: the terms of all members, combined as Team::reduce does. Where `mine` is an error on some member, throws
-/// on all: on those that have failed their own error, on the others that of the lowest of these. `cannot` completes
-/// "rank 3 ..." in their message; where it is empty, they throw the error as it is. One reduction where no member has
-/// failed.
+/// Collective. Returns the terms of all members, combined as in Team::reduce. If `mine` is an error on any member,
+/// throws on all: a member that has failed throws its own error, the others throw that of the lowest member that has.
+/// `cannot` completes "rank 3 ..." in their message; if it is empty, they throw the error unchanged. Costs one
+/// reduction if no member has failed.
 template <Gatherable T, class Combine>
 T agree(Team& team, const Call& call, const Result<void>& mine, const T& terms, Combine&& combine,
         std::string_view cannot, CallSite where) {
@@ -96,7 +96,7 @@ T agree(Team& team, const Call& call, const Result<void>& mine, const T& terms, 
   if (all.failure.member >= 0) detail::fail_together(team, all.failure, mine, cannot, where);
   return all.terms;
 }
-/// The same without terms.
+/// Agrees without terms.
 void agree(Team& team, const Call& call, const Result<void>& mine, std::string_view cannot, CallSite where);
 
 }  // namespace tranship

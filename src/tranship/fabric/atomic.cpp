@@ -15,8 +15,8 @@ void apply(void* at, const void* operand, const void* expected, void* before) {
   if (before) std::memcpy(before, &was, sizeof was);
 }
 
-// One function for each operation: g++ 12 at -O1 loses the operand of an or, an and or a xor that stands in a switch
-// beside a compare_swap.
+// One function for each operation: g++ 12 at -O1 loses the operand of an or, and or xor in a switch that also has a
+// compare_swap.
 using Apply = void (*)(void*, const void*, const void*, void*);
 template <class Word>
 constexpr Apply functions[] = {

@@ -1,5 +1,5 @@
-// Detail: How the calls of a Context act on memory: the words that tell them apart, atomic operations on a reachable
-// word of 4 or 8 bytes, and fences. kernels/word.hpp has the operations that are known by type.
+// Detail: How the calls of a Context act on memory: the enumerations that tell them apart, atomic operations on a
+// reachable word of 4 or 8 bytes, and fences. kernels/word.hpp has the operations whose type is known at compile time.
 #pragma once
 
 #include <atomic>
@@ -10,26 +10,26 @@
 
 namespace tranship {
 
-/// Whether a call returns when its buffers may be used again, or only a quiet says so.
+/// When a call may return: once its buffers may be reused, or earlier, in which case only a quiet says when.
 enum class Completion : std::uint8_t { blocking, nonblocking };
-/// What an atomic takes its word for. Atomics of one word that differ in it are not atomic with each other.
+/// Interpretation of an atomic's word. Atomics of one word are atomic with each other only if they agree in it.
 enum class WordKind : std::uint8_t { integer, floating };
-/// What a rank does to memory of its own.
+/// Access of a rank to its own memory.
 enum class Touch : std::uint8_t { loads, stores, frees };
 
-/// On a word of `width` bytes, for operations that are not known before they come. What it held before goes to
-/// `before`, unless that is nullptr; of `set`, nothing of use.
+/// Applies an operation that is known at run time to a word of `width` bytes. Stores the previous value in `before`
+/// unless that is nullptr; after `set` the stored value is meaningless.
 void apply_atomic(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
 
-// Between plain stores and loads, where there is no word to be released or acquired.
+// Fences between plain loads and stores, for code that has no word to release or acquire.
 
-/// Stores before it are seen before stores after it.
+/// Makes earlier stores visible before later stores.
 inline void release_fence() noexcept {
-#if !defined(TRANSHIP_TSAN)  // which knows no fences
+#if !defined(TRANSHIP_TSAN)  // ThreadSanitizer does not model fences
   std::atomic_thread_fence(std::memory_order_release);
 #endif
 }
-/// Stores before it are seen by all before any load or store after it is made.
+/// Makes earlier stores visible to all before any later load or store.
 inline void full_fence() noexcept {
 #if defined(TRANSHIP_TSAN)
   static std::atomic<int> all = 0;

@@ -19,7 +19,7 @@ HeapChecks default_checks(HeapChecks wanted) {
   throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP_CHECKS is '{}'; it must be bounds or blocks", text);
 }
 
-/// In a child of the rank's process: sends all calls to where the process is looked at, and is never asked.
+/// Used in a forked child: sends every call to the checked path, which throws before it calls the transport.
 class NoTransport final : public Transport {
  public:
   void put(Remote, const CopyBlock&, int, const void*, const Signal*, Completion, CallSite) override {}
@@ -33,7 +33,7 @@ class NoTransport final : public Transport {
   void abandon() noexcept override {}
 };
 
-/// Made by the first context, before any fork.
+/// The first context makes it, before any fork.
 NoTransport& no_transport() {
   static auto& none = *new NoTransport;
   return none;
@@ -44,7 +44,7 @@ NoTransport& no_transport() {
 void Context::close_in_child() noexcept {
   direct_.heaps.size_bytes = 0;
   direct_.heaps.count = 0;
-  // Both stay: the one is the rank's, the other is never destroyed.
+  // Neither is destroyed: one belongs to the rank, the other lives for ever.
   static_cast<void>(transport_.release());
   transport_.reset(&no_transport());
 }
@@ -71,7 +71,7 @@ Context::~Context() {
       transport_->abandon();
     else
       quiet({"~Context", 0});
-  } catch (...) {  // its ranks have failed, and say so themselves; what a simulation finds, the rank's next call throws
+  } catch (...) {  // failed ranks report it themselves; what a simulation finds, the rank's next call throws
   }
 }
 

@@ -1,33 +1,34 @@
-// Context: one-sided transfers. A rank puts into, gets from and updates the symmetric heaps of its peers, who need not
-// do anything; signals, waits and barriers tell them what has come.
+// Context: one-sided transfers. A rank puts into, gets from and updates the symmetric heaps of its peers without any
+// call on their side; signals, waits and barriers tell the peers which data has arrived.
 //
-// What completes when (as OpenSHMEM and NVSHMEM define it):
-// - put, p and put_signal return when the source may be used again. At the peer the data is there only after a quiet
-//   or a barrier, or when a signal that was put with it has been seen.
-// - get, g and atomics that fetch return with the value.
-// - Forms with _nbi ("non-blocking, implicit") may return before; until the next quiet the source of a put must not be
-//   written, and the target of a get or a fetched value not be used.
-// - fence() orders: what was put, or updated without fetching, to one peer before it is there before what is put or
-//   updated there after it. It does not order gets or fetches that do not block, and completes nothing.
-// - quiet() completes all of this context: puts are at their peers, for all to see; gets and values are here.
-// - put_signal orders its own data before its own signal and nothing else. A transfer of nothing still signals.
-// Where peers are reachable, all calls complete when they return, _nbi or not; a program that relies on that is wrong
-// and fails on the simulated fabric.
+// Completion follows OpenSHMEM and NVSHMEM:
+// - put, p and put_signal return when the source may be reused. The data is visible at the peer only after a quiet or a
+//   barrier, or once a signal that was put with it has been seen.
+// - get, g and fetching atomics return with the value.
+// - Calls with the suffix _nbi ("non-blocking, implicit") may return earlier. Until the next quiet, the source of a put
+//   must not be written, and the target of a get and a fetched value must not be used.
+// - fence() orders puts and non-fetching atomics per peer: those before it are visible at that peer before those after
+//   it. It does not order non-blocking gets or fetches, and completes nothing.
+// - quiet() completes all operations of this context: puts are visible at their peers to all ranks; gets and fetched
+//   values have arrived.
+// - put_signal orders its own signal after its own data, and nothing else. A put_signal of no elements still signals.
+// If a peer is reachable, every call to it completes when it returns, with _nbi or without. A program that relies on
+// this is wrong and fails on the simulated fabric.
 //
-// When target and source differ in size, the smaller size is moved, as NVSHMEM does it; SizeRule::equal refuses that.
-// Misuse (a rank outside the world, memory outside the symmetric heap, a slice of no elements where one is needed)
-// throws `invalid_use` before anything happens.
+// When target and source differ in size, the smaller size is moved, as in NVSHMEM; with SizeRule::equal such a call
+// throws. Misuse (a rank outside the world, memory outside the symmetric heap, an empty slice where an element is
+// needed) throws `invalid_use` before anything is transferred.
 //
-// Loops that poll (test, signal_fetch, get, g, and what fetches) end as waits do: these calls throw `peer_lost` soon
-// after a rank has failed, and `timeout` when the places that a rank polls have not changed for the world's timeout, in
-// which it has made no transfer, no collective call and no wait, in this or another context. Whatever else it does
-// between its polls does not count: a rank that computes, and asks now and then whether it should stop, sets a timeout
-// that is longer than what it computes, or none. Soon is some ten microseconds, or the second poll where they come
-// more rarely; when they suddenly become rare, 1024 polls. A get of more than 64 KiB is no poll, but a transfer. A test
-// that is true never throws. A rank that polls in vain gives its core away about as often.
+// Polling loops (over test, signal_fetch, get, g or fetching atomics) end as waits do. These calls throw `peer_lost`
+// soon after a rank has failed. They throw `timeout` when no place that the rank polls has changed for the world's
+// timeout and the rank has meanwhile made no transfer, collective call or wait in any context. Other work between polls
+// does not count as activity, so a rank that computes and now and then asks whether to stop needs a timeout longer than
+// its computation, or none. "Soon" is about ten microseconds, or the second poll if polls are rarer than that, or 1024
+// polls if they suddenly become rare. A get of more than 64 KiB counts as a transfer, not as a poll. A test that
+// returns true never throws. A rank that polls in vain yields its core about as often as it makes these checks.
 //
-// Contexts are used by the thread of their rank. Atomics and signals of one variable are atomic with each other only,
-// where all of them take it for an integer, or for a floating-point number, of the same width.
+// A context is used by the thread of its rank only. Atomics and signals on one variable are atomic with each other only
+// if all of them access it with the same width and the same kind (integer or floating point).
 #pragma once
 
 #include <cstdint>
@@ -57,52 +58,52 @@ class Polls;
 
 enum class SizeRule : std::uint8_t {
   smaller_wins,  ///< target and source may differ in size
-  equal,         ///< they may not
+  equal,         ///< a difference in size throws `invalid_use`
 };
 
 enum class HeapChecks : std::uint8_t {
-  bounds,  ///< that what is moved lies in the symmetric heap: always
-  blocks,  ///< that it lies in one block that this rank has not released; some 50 ns a call
+  bounds,  ///< what is moved must lie in the symmetric heap: always checked
+  blocks,  ///< and in one block that this rank has not released; about 50 ns per call
 };
 
 struct ContextOptions {
   SizeRule sizes = SizeRule::smaller_wins;
-  /// `blocks` also where the environment variable TRANSHIP_HEAP_CHECKS says so.
+  /// The environment variable TRANSHIP_HEAP_CHECKS=blocks raises this to `blocks`.
   HeapChecks checks = HeapChecks::bounds;
 };
 
 template <class T>
 concept SignalWord = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, std::int64_t>;
-/// What is fetched, set and swapped: 4 or 8 bytes.
+/// Types that can be fetched, set and swapped: 4 or 8 bytes.
 template <class T>
 concept AtomicElement = std::is_arithmetic_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 concept AtomicInteger = std::is_integral_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
-/// What one can wait for.
+/// Types that a rank can wait for.
 template <class T>
 concept Waitable = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-/// No call is collective. Only the waits (signal_wait, wait_until and its kin), and quiet and calls that block to peers
-/// whose memory is not reachable, wait: until the world's timeout, and then throw `timeout`, or `peer_lost`. Every call
-/// throws `invalid_use` for misuse, as the head of this file says. To a reachable peer nothing is allocated: a put or a
-/// get is a copy by this thread, and an atomic is one instruction.
+/// No call is collective. Only the waits (signal_wait, wait_until and its variants), quiet, and blocking calls to peers
+/// whose memory is not reachable wait; they throw `timeout` after the world's timeout, or `peer_lost`. Every call
+/// throws `invalid_use` for misuse, as the head of this file says. A transfer to a reachable peer allocates nothing: a
+/// put or a get is a copy by this thread, and an atomic is one instruction.
 class Context : private detail::Transfers {
  public:
-  /// Local. A world has a default context (World::context()); others of one rank complete on their own. The world must
-  /// outlive it.
+  /// Local. World::context() is the default context; further contexts of a rank complete independently of it. The world
+  /// must outlive the context. Throws `bad_text` if TRANSHIP_HEAP_CHECKS is neither bounds nor blocks.
   explicit Context(World& world, const ContextOptions& options = {});
-  ~Context();  ///< completes what is under way, as quiet() does; not collective
+  ~Context();  ///< completes pending operations, as quiet() does; not collective
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   World& world() const noexcept { return *world_; }
-  /// Whether all transfers of this context, to whichever peer, are complete when their calls return.
+  /// Returns true if every transfer of this context, to any peer, is complete when its call returns.
   bool completes_at_once() const noexcept { return !transport_; }
-  /// Whether those to and from this peer are.
+  /// Returns true if transfers to and from this peer are complete when their calls return.
   bool completes_at_once(Rank peer) const noexcept { return is_direct(peer); }
   HeapChecks checks() const noexcept { return checks_blocks_ ? HeapChecks::blocks : HeapChecks::bounds; }
 
-  /// For code that is compiled at run time: what a put needs that is a store of the calling thread.
+  /// For code that is compiled at run time: the values that it needs to make a put by a store of the calling thread.
   const detail::DirectTransfers& direct_transfers() const noexcept { return direct_; }
 
   // One element.
@@ -118,7 +119,7 @@ class Context : private detail::Transfers {
       return store(checked_word("the target of a put", target.local(), sizeof(T), peer, where), value);
     put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1, 1}, nullptr, Completion::blocking, peer, where);
   }
-  /// The first element of `source` at `peer`.
+  /// Returns the first element of `source` at `peer`.
   template <Transferable T>
   std::remove_const_t<T> g(Symmetric<T> source, Rank peer, CallSite where = CallSite::here()) {
     std::remove_const_t<T> value;
@@ -158,8 +159,9 @@ class Context : private detail::Transfers {
     get_span(target, source, Completion::nonblocking, peer, where);
   }
 
-  // Boxes. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. One of them is
-  // in the symmetric heap, given by its local address. Throws `mismatch` when element types or extents differ.
+  // Boxes. Element (i, j, ...) of the source goes to element (i, j, ...) of the target, whatever their strides. One
+  // side lies in the symmetric heap and is given by its local address. Throws `mismatch` when element types or extents
+  // differ, and `unsupported` for complex numbers in two planes.
 
   void put(const StridedView& target, const StridedView& source, Rank peer, CallSite where = CallSite::here()) {
     put_view(target, source, nullptr, Completion::blocking, peer, where);
@@ -174,7 +176,7 @@ class Context : private detail::Transfers {
     get_view(target, source, Completion::nonblocking, peer, where);
   }
 
-  // Signals: 64 bits at the peer, set or added to atomically, after the data that was put with them.
+  // Signals: a 64-bit word at the peer, set or added to atomically after the data that was put with it is visible.
 
   template <Transferable T, SignalWord S>
   void put_signal(Symmetric<T> target, std::span<const std::type_identity_t<T>> source, Symmetric<S> signal,
@@ -196,7 +198,7 @@ class Context : private detail::Transfers {
                       std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
     put_signal_view(target, source, signal, value, op, Completion::nonblocking, peer, where);
   }
-  /// The signal alone. Ordered after nothing: a fence before it orders it.
+  /// Sends the signal alone. It is not ordered after earlier puts unless a fence comes between.
   template <SignalWord S>
   void signal(Symmetric<S> signal, std::type_identity_t<S> value, SignalOp op, Rank peer,
               CallSite where = CallSite::here()) {
@@ -206,7 +208,8 @@ class Context : private detail::Transfers {
     check_one("signal", signal.size(), where);
     signal_checked({signal.local(), std::uint64_t(value), op}, peer, where);
   }
-  /// This rank's signal. Acquire: what was put with what is seen is there.
+  /// Returns the value of this rank's signal. Acquire: data that was put with the returned value is visible. Counts as
+  /// a poll.
   template <SignalWord S>
   S signal_fetch(Symmetric<S> signal, CallSite where = CallSite::here()) const {
     check_waitable("signal_fetch", signal, where);
@@ -216,17 +219,17 @@ class Context : private detail::Transfers {
     polled("signal_fetch", signal.local(), rank_, seen, where);
     return seen;
   }
-  /// Fetches as signal_fetch does, for callers that look at many signals and poll one of them, or wait: it does not
-  /// look at failures and deadlines, and never ends a loop.
+  /// Returns the value as signal_fetch does, but does not count as a poll: it checks neither failures nor deadlines and
+  /// never ends a loop. For callers that look at many signals and poll only one of them, or wait.
   template <SignalWord S>
   S signal_seen(Symmetric<S> signal, CallSite where = CallSite::here()) const {
     check_waitable("signal_seen", signal, where);
     acquires(signal);
     return detail::load_word(signal.local());
   }
-  /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
-  /// be said: if that rank ends before, the wait fails at once. Throws `timeout` after the world's timeout,
-  /// `peer_lost`.
+  /// Waits until this rank's signal satisfies the comparison with `value`, and returns the value that did. Acquire. If
+  /// `raised_by` names a rank, the wait throws `peer_lost` as soon as that rank has ended. Throws `timeout` after the
+  /// world's timeout, and `peer_lost` when a rank has failed.
   template <SignalWord S>
   S signal_wait(Symmetric<S> signal, Comparison comparison, std::type_identity_t<S> value,
                 Rank raised_by = WaitNote::anyone, CallSite where = CallSite::here()) {
@@ -234,7 +237,7 @@ class Context : private detail::Transfers {
     return wait(signal.local(), comparison, value, "signal_wait", raised_by, where);
   }
 
-  // Waits for what is put here. Acquire, as signal_wait.
+  // Waits for and tests of variables that peers update here. Acquire, as in signal_wait.
 
   template <Waitable T>
   T wait_until(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value,
@@ -250,8 +253,9 @@ class Context : private detail::Transfers {
     if (!found(variable.local(), comparison, value)) return missed("test", variable, comparison, value, where);
     return direct_.acted = true;
   }
-  /// The same for several variables, and one value or one for each of them: `skip[i]`, where there is one, leaves
-  /// variable i out. Without variables, `all` is true at once and `any` gives -1.
+  /// Variants for several variables, compared with one value or with one value each. A nonzero `skip[i]`, if given,
+  /// excludes variable i. Without variables to look at, `all` is true at once and `any` returns -1. Throws
+  /// `invalid_use` if there are fewer values than variables.
   template <Waitable T>
   void wait_until_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                       std::span<const int> skip = {}, CallSite where = CallSite::here()) {
@@ -272,8 +276,9 @@ class Context : private detail::Transfers {
                        std::span<const int> skip = {}, CallSite where = CallSite::here()) {
     return wait_any<T>(variables, comparison, each_of(variables, values, where), skip, "wait_until_any", where);
   }
-  /// Waits for at least one and puts the places of all that have come into `places`, which has room for all. Returns
-  /// how many; 0 only where there are no variables.
+  /// Waits for at least one variable, writes the indices of all that satisfy the comparison to `places`, and returns
+  /// their number: 0 only if there is no variable to wait for. test_some() does so without waiting. Throws
+  /// `invalid_use` if `places` has fewer entries than there are variables.
   template <Waitable T>
   Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
@@ -318,7 +323,7 @@ class Context : private detail::Transfers {
     return find_some<T>(variables, places, comparison, each_of(variables, values, where), skip, where);
   }
 
-  // Atomics on the first element of `at` at `peer`, as the table says (kernels/atomics.def):
+  // Atomics on the first element of `at` at `peer`, from the table in kernels/atomics.def:
   //
   //   T fetch(at, peer)                                  void set(at, value, peer)
   //   T swap(at, value, peer)                            T compare_swap(at, expected, desired, peer)
@@ -326,9 +331,10 @@ class Context : private detail::Transfers {
   //   T fetch_add(at, value, peer)                       void add(at, value, peer)
   //   T fetch_bit_and, fetch_bit_or, fetch_bit_xor       void bit_and, bit_or, bit_xor
   //
-  // Those that return a value fetch: they return what was there before. Each of them has a form with _nbi, which puts
-  // it into its first argument: swap_nbi(before, at, value, peer). Variables are integers of 4 or 8 bytes; fetch, set
-  // and swap take floating-point numbers, too. compare_swap makes `desired` of what was `expected`.
+  // The calls that return a value fetch: they return the value before the update. Each of them has a form with _nbi
+  // that writes this value to its first argument: swap_nbi(before, at, value, peer). Variables are integers of 4 or 8
+  // bytes; fetch, set and swap also take floating-point numbers. compare_swap stores `desired` if the variable holds
+  // `expected`.
 
 #define TRANSHIP_ATOMIC_fetched(name, op, elements, takes)                                               \
   template <Atomic##elements T>                                                                          \
@@ -352,12 +358,10 @@ class Context : private detail::Transfers {
 #undef TRANSHIP_ATOMIC_fetched
 #undef TRANSHIP_ATOMIC_nothing
 
-  // Order.
+  // Declarations of the rank's own accesses to its memory. A simulation uses them to find accesses that race with
+  // transfers; on other fabrics they cost nothing.
 
-  // What this rank does to its memory by itself: said where programs are simulated, which then find what is not held
-  // apart from it. Elsewhere these cost nothing.
-
-  /// The rank loads, or stores, its elements, from the last wait or barrier to the next.
+  /// The rank loads (stores) the elements of `array` at any time between its last wait or barrier and the next one.
   template <Transferable T>
   void reads(Symmetric<T> array, CallSite where = CallSite::here()) const {
     touches(array, Touch::loads, "loads", where);
@@ -366,7 +370,7 @@ class Context : private detail::Transfers {
   void writes(Symmetric<T> array, CallSite where = CallSite::here()) const {
     touches(array, Touch::stores, "stores", where);
   }
-  /// The same of memory that is not symmetric, which transfers of this rank may still read or write.
+  /// Declares accesses to memory outside the symmetric heap that transfers of this rank may still read or write.
   template <class T, std::size_t extent>
   void reads(std::span<T, extent> memory, CallSite where = CallSite::here()) const {
     touches(memory.data(), memory.size_bytes(), Touch::loads, "loads", where);
@@ -375,28 +379,28 @@ class Context : private detail::Transfers {
   void writes(std::span<T, extent> memory, CallSite where = CallSite::here()) const {
     touches(memory.data(), memory.size_bytes(), Touch::stores, "stores", where);
   }
-  /// The rank has waited for its elements by other means than these: what it has seen there is ordered as by
-  /// wait_until.
+  /// The rank has waited for these elements by other means than a Context. The values that it has seen there order
+  /// later accesses as after wait_until.
   template <Transferable T>
   void acquires(Symmetric<T> array) const {
     acquired(array);
   }
 
-  /// Orders what this context has put and updated at each peer before what comes after; completes nothing.
+  /// Orders the puts and non-fetching atomics of this context before later ones, at each peer; completes nothing.
   void fence(CallSite where = CallSite::here()) {
     release_fence();
     if (transport_) [[unlikely]]
       fence_transport(std::nullopt, where);
   }
-  /// Completes all transfers of this context: puts are at their peers, for all to see; gets and values are here. Waits
-  /// for peers whose memory is not reachable.
+  /// Completes all transfers of this context: puts are visible at their peers to all ranks; gets and fetched values
+  /// have arrived. Waits for peers whose memory is not reachable.
   void quiet(CallSite where = CallSite::here()) {
     full_fence();
     if (transport_) [[unlikely]]
       quiet_transport(std::nullopt, where);
   }
 
-  /// The fence and the quiet of the transfers to, and from, one peer. Other transfers may remain under way.
+  /// Fence and quiet for the transfers to and from one peer. Transfers to other peers may remain pending.
   void fence(Rank peer, CallSite where = CallSite::here()) {
     check_peer(peer, where);
     release_fence();
@@ -410,20 +414,21 @@ class Context : private detail::Transfers {
       quiet_transport(peer, where);
   }
 
-  // Memory of peers, to load and store.
+  // Direct access to the memory of peers by loads and stores.
 
-  /// Whether that can be done. Transfers to such a peer are complete when their calls return.
+  /// Returns true if this rank can load and store the memory of `peer`. If `peer` is another rank, transfers to it are
+  /// then complete when their calls return.
   bool reaches(Rank peer) const {
     return peer == rank_ || is_direct(peer);
   }
-  /// The elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
+  /// Returns the elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
   template <Transferable T>
   std::span<T> peer_array(Symmetric<T> array, Rank peer, CallSite where = CallSite::here()) const {
     return {static_cast<T*>(peer_address(array.local(), array.size(), sizeof(T), peer, where)),
             std::size_t(array.size())};
   }
-  /// The elements of `array` at all members of `team`, to store to all and to load combined. Throws `unsupported` when
-  /// the memory of any of them is not reachable. Valid while `team` is held.
+  /// Returns the elements of `array` at all members of `team`, for stores to all and for combined loads. Throws
+  /// `unsupported` when the memory of any member is not reachable. Valid while `team` lives.
   template <Transferable T>
   MulticastSpan<T> multicast_array(const Team& team, Symmetric<T> array, CallSite where = CallSite::here()) const {
     const Members& members = team.members();
@@ -449,7 +454,7 @@ class Context : private detail::Transfers {
   friend class detail::Polls;
   friend void detail::count_forks();
 
-  /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.
+  /// Closes the copy of a context in a forked child: every later call takes the checked path, which throws.
   void close_in_child() noexcept;
 
   detail::ContextList::iterator in_process_, in_world_;

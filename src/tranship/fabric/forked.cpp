@@ -23,7 +23,7 @@ Contexts& contexts() {
 }  // namespace
 
 void count_forks() {
-  // The list is not changed while a fork copies it, and the child has no other thread.
+  // The lock keeps the list unchanged while a fork copies it; the child has no other thread.
   [[maybe_unused]] static const int registered = [] {
     contexts();
     return pthread_atfork([] { contexts().mutex.lock(); }, [] { contexts().mutex.unlock(); },

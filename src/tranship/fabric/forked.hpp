@@ -1,5 +1,5 @@
-// Detail: What a rank's world is in a child that the rank forks: a copy, which belongs to no rank. The parent is the
-// rank, and its peers know of no other; so every call in the child that would act for the rank throws `invalid_use`.
+// Detail: The world of a rank in a forked child: a copy that belongs to no rank. The parent stays the rank, and its
+// peers know of no other process; so every call in the child that would act for the rank throws `invalid_use`.
 #pragma once
 
 #include <list>
@@ -12,22 +12,22 @@ class Context;
 
 namespace detail {
 
-/// How many forks lie between the first process of this program and this one, counted from the first world on.
+/// Number of forks between this process and the process that made the first world.
 inline constinit unsigned forks = 0;
 
-/// Counts forks from here on.
+/// Starts to count forks; later calls do nothing.
 void count_forks();
-/// Contexts come and go in any order, and there may be many of them.
+/// A list, since contexts come and go in any order and there may be many.
 using ContextList = std::list<Context*>;
 
-/// Contexts of which a child finds copies, whose transfers by loads and stores are closed there.
+/// Contexts of this process. A forked child closes the direct transfers of their copies.
 ContextList::iterator add_forked(Context& context);
 void remove_forked(ContextList::iterator context) noexcept;
 
-/// Throws `invalid_use`. The rank is -1 where the caller does not know it.
+/// Throws `invalid_use`. The rank is -1 if the caller does not know it.
 [[noreturn]] void refuse_in_child(Rank rank);
 
-/// Remembers the process in which it was made; copies remember the same.
+/// Remembers the process in which it was made; copies refer to that process, too.
 class ProcessOfRank {
  public:
   ProcessOfRank() { count_forks(); }

@@ -51,7 +51,7 @@ void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) 
         thrown[static_cast<std::size_t>(rank)] = run_rank(board, rank, timeout_ns, make, body);
       });
     } catch (const std::system_error& error) {
-      // The ranks that run wait for this one: it fails in their eyes, with its name.
+      // The ranks that run wait for this one, so it is posted as failed.
       const Error refused = make_error(ErrorCode::no_memory, "cannot start the thread of rank {} of {}: {}{}", rank,
                                        options.ranks, error.what(), limits_of_processes());
       board.post_failed(rank, refused.code(), refused.what());

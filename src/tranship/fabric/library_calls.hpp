@@ -1,5 +1,5 @@
-// Private: LibraryCalls, a scope in which an operation of this library makes transfers for itself by a context that the
-// program uses, too. Its fences and quiets promise the program nothing about the program's own transfers.
+// Private: LibraryCalls: a scope in which an operation of this library makes its own transfers on a context that the
+// program also uses. Its fences and quiets promise nothing about the program's own transfers.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class LibraryCalls {
     if (transport_) transport_->leave_library();
   }
 
-  /// As Context::put_signal() to a peer that is only messaged, with Transport::put_departing().
+  /// Makes a put_signal() to a messaged peer by Transport::put_departing().
   template <class T>
   Transport::Departure put_signal(Symmetric<T> target, std::span<const T> source,
                                   const std::shared_ptr<const void>& owner, Symmetric<std::uint64_t> signal,

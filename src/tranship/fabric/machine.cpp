@@ -21,7 +21,8 @@
 namespace tranship {
 namespace {
 
-/// The processing units that this process may use, and what they share. Kept to the end: threads bind to it.
+/// The processing units that this process may use, with the caches and memory nodes that they share. Never destroyed,
+/// since threads bind to it until the end.
 hwloc_topology_t topology() {
   static const hwloc_topology_t loaded = [] {
     hwloc_topology_t made = nullptr;
@@ -51,11 +52,11 @@ HugePages huge_pages() {
   return HugePages::never;
 }
 
-/// The files in which a control group says what it has of memory.
+/// The files in which a control group reports its memory.
 struct GroupFiles {
   const char* limit;
   const char* used;
-  /// Members of memory.stat: what the system keeps of files counts as used, and makes room when memory is asked for.
+  /// Entries of memory.stat: file caches count as used, but the system reclaims them when memory is requested.
   std::array<std::string_view, 3> reclaimable;
 };
 constexpr GroupFiles version_1{
@@ -69,11 +70,12 @@ Index left_in_group(const std::string& folder, const GroupFiles& files) {
   std::string kind;
   for (Index bytes = 0; kinds >> kind >> bytes;)
     if (std::find(files.reclaimable.begin(), files.reclaimable.end(), kind) != files.reclaimable.end()) now -= bytes;
-  // The numbers are of different moments, so that more may be kept of files than is used.
+  // The numbers are read at different moments, so the caches may seem larger than the use.
   return std::max<Index>(0, most - std::max<Index>(0, now));
 }
 
-/// Of a group and those around it. What a container does not see of the path is passed over.
+/// Returns the least memory left in a group and its ancestors. Skips the part of the path that a container does not
+/// see.
 Index least_left(const std::string& hierarchy, std::string path, const GroupFiles& files) {
   Index least = INT64_MAX;
   for (;;) {
@@ -115,7 +117,7 @@ Index available_memory_bytes() {
 Index available_memory_bytes_of_groups(const std::string& membership, const std::string& root) {
   Index available = INT64_MAX;
   std::istringstream lines(membership);
-  // "hierarchy:controllers:path"; the one without controllers is of version 2.
+  // "hierarchy:controllers:path"; the line without controllers is of version 2.
   for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
@@ -158,7 +160,7 @@ void pin_rank(Pinning pinning, int rank, int size) {
   const hwloc_obj_type_t type = pinning == Pinning::node ? HWLOC_OBJ_NUMANODE : HWLOC_OBJ_CORE;
   const int places = count(type);
   if (places == 0) return;
-  // Ranks in a row share a place, or lie in places in a row.
+  // Consecutive ranks share a place, or get consecutive places.
   const auto place = static_cast<unsigned>(Index(rank) * places / size);
   if (const hwloc_obj_t object = hwloc_get_obj_by_type(topology(), type, place))
     hwloc_set_cpubind(topology(), object->cpuset, HWLOC_CPUBIND_THREAD);
@@ -194,14 +196,15 @@ std::span<std::byte> statics_of_executable() {
   struct Range {
     std::uintptr_t first = 0, end = 0, constant_end = 0;
   } range;
-  // The executable itself comes first.
+  // The first entry is the executable.
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* found) {
         Range& range = *static_cast<Range*>(found);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const ElfW(Phdr)& header = info->dlpi_phdr[i];
           const std::uintptr_t first = info->dlpi_addr + header.p_vaddr, end = first + header.p_memsz;
-          // What the loader has made constant again lies at the start of the last writable segment, or in one before.
+          // Pages that the loader makes read-only again lie at the start of the last writable segment, or in an earlier
+          // one.
           if (header.p_type == PT_GNU_RELRO) range.constant_end = round_down(end, page_bytes());
           if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0)
             range.first = round_down(first, page_bytes()), range.end = round_up(end, page_bytes());

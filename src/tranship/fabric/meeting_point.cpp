@@ -15,7 +15,7 @@ namespace tranship {
 namespace {
 
 constexpr std::uint64_t phases = 8;
-// The title of a meeting, as far as words hold it: others read it while it may change, which no array may be.
+// The title of a meeting is cut to a few words: others read it while it may change, which is allowed for words only.
 constexpr int title_words = 8;
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
@@ -34,12 +34,12 @@ MeetingPoint::MeetingPoint(World& world, Index card_bytes_max, CallSite where)
       cards_(world.allocate<std::byte>(card_bytes_max, where)),
       calls_(world.allocate<std::uint64_t>(1, where)) {}
 
-/// A word says which key and which phase; 0 is none.
+/// A word holds the key and the phase; 0 stands for `away`.
 void MeetingPoint::enter(std::uint32_t key, Phase phase) {
   words_.store(world_.rank(), 0, phase == away ? 0 : (std::uint64_t(key) + 1) * phases + phase);
 }
 
-/// Says what this rank's meeting is about.
+/// Publishes the title of this rank's meeting.
 void MeetingPoint::announce(std::string_view title) {
   for (int i = 0; i < title_words; ++i) {
     std::uint64_t word = 0;
@@ -58,7 +58,7 @@ std::string MeetingPoint::announced(Rank rank) const {
   return {text, ::strnlen(text, sizeof text)};
 }
 
-/// Stays until all whose cards it has seen have seen the same, or fail, too.
+/// Waits until all ranks whose cards it has seen have come to the same result, or fail, too.
 void MeetingPoint::refuse(const Error& error, std::uint32_t key, const std::vector<std::string>& cards,
                           CallSite where) {
   enter(key, refused);
@@ -97,7 +97,7 @@ std::string MeetingPoint::card_of(Rank rank) const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// For the message of a wait that has ended: the meetings of other ranks, as far as these can be reached.
+/// Returns the meetings of other ranks that can be reached, for the message of a wait that has failed.
 std::string MeetingPoint::others_at(std::string_view title) const {
   RankList out;
   for (Rank rank = 0; rank < world_.size(); ++rank) try {
@@ -105,11 +105,11 @@ std::string MeetingPoint::others_at(std::string_view title) const {
       if (rank == world_.rank() || word == 0) continue;
       const std::string other = announced(rank);
       const bool has_given_up = word % phases == given_up;
-      if (words_.load(rank, 0) != word) continue;  // it has gone meanwhile
+      if (words_.load(rank, 0) != word) continue;  // it has left meanwhile
       if (other == title && !has_given_up) continue;
       out.add(rank, [&] { return fmt::format("{} '{}'", has_given_up ? "has given up at" : "waits at", other); });
     } catch (const Error&) {
-      continue;  // the wait's own error is what the caller needs
+      continue;  // the caller needs the error of the wait itself
     }
   return out.text();
 }
@@ -122,7 +122,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
                 card_bytes_max_, world_.rank(), short_name(where));
   Context& rma = world_.context();
   Fabric& fabric = *world_.fabric_;
-  enter(key, away);  // if it has given up before
+  enter(key, away);  // in case it has given up before
   announce(title_of(card));
   notices_[0] = {Index(card.size())};
   std::vector<std::uint64_t> taken = fabric.team_slots().taken();
@@ -137,7 +137,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
   const auto read_card = [&](Rank rank) -> bool {
     const std::uint64_t word = words_.load(rank, 0);
     if (word / phases != std::uint64_t(key) + 1 || word % phases == given_up) return false;
-    detail::Polls(world_).end_row();  // the wait around this has the deadline
+    detail::Polls(world_).end_row();  // the enclosing wait has the deadline
     cards[std::size_t(rank)] = card_of(rank);
     std::vector<std::uint64_t> theirs(taken.size());
     rma.get(theirs, Symmetric<std::uint64_t>(slots_), rank);

@@ -1,5 +1,5 @@
-// Private: MemoryUse, by which an operation of this library that takes its time says which memory of its rank it reads
-// and writes meanwhile, where a simulation looks for races.
+// Private: MemoryUse: tells a simulation that looks for races which memory of its rank a lasting operation of this
+// library reads and writes.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@
 
 namespace tranship::detail {
 
-/// Lasts from its making to its destruction. Refers to the context, which must outlive it.
+/// Lasts from construction to destruction. Refers to the context, which must outlive it.
 class MemoryUse {
  public:
   using Part = Transport::Use;
 
-  /// True where a simulation looks for races. The parts need not be listed elsewhere.
+  /// Returns true where a simulation looks for races. Elsewhere the parts need not be listed.
   static bool is_watched(const Context& context) noexcept {
     return context.transport_ && context.transport_->watches_uses();
   }
 
-  /// What the rank does at this moment, under a name that is a literal. Only where it is watched. Throws `race`.
+  /// Declares an access that the rank makes at this moment; `name` is a literal. Call it only if is_watched(). Throws
+  /// `race`.
   static void touches(const Context& context, const void* first, std::size_t size_bytes, Touch touch, const char* name,
                       CallSite where) {
     context.transport_->touches(first, size_bytes, touch, name, where);
   }
 
-  MemoryUse() = default;  ///< of no memory
+  MemoryUse() = default;  ///< uses no memory
   /// `name` is the operation ("an exchange"), `completion` the call that ends it ("finish()"); both are literals.
   /// Throws `race`.
   MemoryUse(Context& context, std::span<const Part> parts, const char* name, const char* completion, CallSite where)
@@ -49,9 +50,10 @@ class MemoryUse {
   std::uint64_t number_ = 0;
 };
 
-/// A scope in which an operation of this library does what its MemoryUse has said: it is no access of its own, and what
-/// the operation finds out about peers remains unknown to the program, which may know what was promised alone. Or,
-/// within such a scope, one in which something else moves on.
+/// A scope in which an operation of this library makes the accesses that its MemoryUse has declared. They are not
+/// reported again, and what the operation learns about peers remains unknown to the program, which may only rely on
+/// what the operation promises. Within such a scope, `is_covered` = false begins a scope in which another operation
+/// advances.
 class CoveredCalls {
  public:
   explicit CoveredCalls(Context& context, bool is_covered = true) noexcept

@@ -13,19 +13,19 @@ namespace tranship {
 
 namespace {
 
-/// A half of what ranks copy together.
+/// One half of a copy that two ranks make together.
 struct Half {
   Claim<RealSync> claim;
   std::size_t first, end;
 };
 Half half_of(RealSync::Word& state, std::size_t first, std::size_t end, std::size_t part_bytes) {
   const int parts = int(std::max<std::size_t>(1, round_up(end - first, part_bytes) / part_bytes));
-  return {{state, state, state, parts}, first, end};  // that both have entered is known
+  return {{state, state, state, parts}, first, end};  // both are known to have entered
 }
 
 }  // namespace
 
-/// The state of a copy that has begun. One that does not come to its end is the last of its pair.
+/// A copy that has begun. If it does not complete, it is the last one of its pair.
 class PairedCopy::Attempt {
  public:
   Attempt(PairedCopy& copies, Rank peer) : copies_(copies), peer_(peer) {}
@@ -67,7 +67,7 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
                 world_.size(), from, to, short_name(where));
   const auto target_bytes = Symmetric<std::byte>::at(static_cast<std::byte*>(target), Index(bytes));
   const auto source_bytes = Symmetric<const std::byte>::at(static_cast<const std::byte*>(source), Index(bytes));
-  // Both ranks look at both, before either says anything.
+  // Each rank checks both arrays before it tells its peer anything.
   rma.peer_array(target_bytes, me, where);
   rma.peer_array(source_bytes, me, where);
   if (from == to) {
@@ -88,7 +88,7 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
     return bytes == 0 ? 0 : static_cast<const std::byte*>(at) - reinterpret_cast<const std::byte*>(slots_.local());
   };
   const Offer mine{from, offset(target), offset(source), Index(bytes)};
-  // Else the peer could see this one before the offer that it waits for has come.
+  // Without a fence, the peer could see this signal before the offer of the previous copy that it waits for.
   rma.fence(where);
   rma.put_signal(Symmetric<Offer>::at(&slots_[me].offers[epoch % 2], 1), std::span(&mine, 1), word(me, &Slot::entered),
                  epoch, SignalOp::set, peer, where);
@@ -114,8 +114,8 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
 
 void PairedCopy::share(std::byte* target, const std::byte* source, std::size_t bytes, Rank from, Rank to,
                        std::uint64_t epoch, CallSite where) {
-  // Each rank begins with a half of its own, whose lines stay with its core, and then helps with the other one. Parts
-  // take a thousand times as long as a claim, and let both end at nearly the same time.
+  // Each rank begins with one half, whose cache lines stay with its core, and then helps with the other. A part takes a
+  // thousand times as long as a claim, and both ranks end at nearly the same time.
   constexpr std::size_t part_bytes_min = std::size_t(128) << 10;
   const std::size_t middle = std::min(bytes, round_up(bytes / 2, page_bytes()));
   const std::size_t part = std::max(part_bytes_min, round_up(bytes / claim_parts_max, page_bytes()));

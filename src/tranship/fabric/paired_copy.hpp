@@ -1,5 +1,5 @@
-// Private: PairedCopy, large transfers between two ranks that both have time for them. Both call it, and each copies
-// parts until none is left: two cores move what one of them would, and neither waits for the other to begin a part.
+// Private: PairedCopy: large transfers between two ranks that both have time for them. Both ranks call it, and each
+// copies parts until none is left, so that two cores share the work and neither waits for the other to begin a part.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace tranship {
 
 class PairedCopy {
  public:
-  /// Collective. For copies between any two ranks, of which each pair makes its own in the same order.
+  /// Collective. Serves copies between any two ranks; each pair must make its copies in the same order.
   explicit PairedCopy(World& world, CallSite where = CallSite::here());
 
-  /// Called by the ranks `from` and `to`, and by no others, with the same objects: what `source` holds at `from` is in
-  /// `target` at `to` when it returns there. When it returns at `from`, the source may be written again. As many
-  /// elements as the smaller one has. Where one rank cannot load the memory of the other, `from` puts it all. Throws
-  /// `mismatch` on both when their arguments differ, `invalid_use` on other ranks, else as a wait; then this rank makes
-  /// no more copies with that one, and neither touches the other's memory.
+  /// Called by the ranks `from` and `to` only, with the same objects. When it returns at `to`, the target there holds
+  /// the elements of `source` at `from`; when it returns at `from`, the source may be written again. Moves as many
+  /// elements as the smaller array has. If one rank cannot load the memory of the other, `from` puts all of it. Throws
+  /// `mismatch` on both ranks when their arguments differ, `invalid_use` on other ranks, and otherwise as a wait does.
+  /// After a failed wait, this rank makes no further copies with that peer, and neither touches the other's memory.
   template <Transferable T>
   void copy(Symmetric<T> target, std::type_identity_t<Symmetric<const T>> source, Rank from, Rank to,
             CallSite where = CallSite::here()) {
@@ -32,20 +32,20 @@ class PairedCopy {
   }
 
  private:
-  /// What both sides must say alike.
+  /// Arguments that both ranks must give alike.
   struct Offer {
     Index from = 0, target = 0, source = 0, bytes = 0;
     friend bool operator==(const Offer&, const Offer&) = default;
   };
-  /// What a peer tells this rank. Offers are used in turn: a peer makes the next one but one only after this rank has
-  /// read this one.
+  /// Words by which a peer informs this rank. The two offers are used in turn: a peer overwrites one only after this
+  /// rank has read it.
   struct Slot {
     std::uint64_t entered = 0;
     std::uint64_t arrived = 0;
     Offer offers[2] = {};
   };
 
-  /// Copies with one peer, which has as many.
+  /// State of the copies with one peer; both ranks count alike.
   struct Pair {
     std::uint64_t epoch = 0;
     bool is_broken = false;
@@ -57,7 +57,7 @@ class PairedCopy {
              CallSite where);
   World& world_;
   SymmetricArray<Slot> slots_;  ///< by peer
-  SharedFlags states_;          ///< of both halves of copies to this rank, by who they are from
+  SharedFlags states_;          ///< of both halves of copies to this rank, by source rank
   std::vector<Pair> pairs_;
 };
 

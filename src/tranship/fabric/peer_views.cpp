@@ -8,7 +8,7 @@
 namespace tranship {
 
 StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where) {
-  // The whole of a view that begins and ends elsewhere: from its lowest byte to its highest.
+  // The whole extent of the view, from its lowest byte to its highest.
   std::int64_t first = 0, last = 0;
   const int width = size_bytes(view.type);
   for (int d = 0; d < view.extents.size(); ++d) {

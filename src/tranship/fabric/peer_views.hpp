@@ -1,5 +1,5 @@
-// Private: views of symmetric memory at peers, to be loaded and stored, for callers that know element types at run
-// time. Context::peer_array() and multicast_array() are their twins for types that are known.
+// Private: views of symmetric memory at peers, for direct loads and stores by callers that know element types at run
+// time. Context::peer_array() and multicast_array() do this for types known at compile time.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace tranship {
 class Context;
 class Team;
 
-/// The same elements at a peer. Throws `unsupported` where its memory is not reachable, and `invalid_use` for what is
-/// not symmetric.
+/// Returns the same elements at a peer. Throws `unsupported` if its memory is not reachable, and `invalid_use` if
+/// `view` is not symmetric memory.
 StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where);
 
-/// The same elements at all members of a team: those of member m begin m * stride_bytes behind those of the first one.
+/// The elements at all members of a team. Those of member m begin m * stride_bytes after those of the first member.
 struct MulticastView {
   StridedView first;
   std::int64_t stride_bytes = 0;
   int members = 0;
 };
-/// Throws as at_peer does, for any of them, and `unsupported` where they do not begin at equal steps.
+/// Throws as at_peer() does for each member, and `unsupported` if the views do not begin at equal steps.
 MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where);
 
 }  // namespace tranship

@@ -20,7 +20,7 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) {
   for (; bytes.size() >= sizeof hash; bytes = bytes.subspan(sizeof hash)) {
     std::uint64_t word;
     std::memcpy(&word, bytes.data(), sizeof word);
-    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
+    hash = std::rotl(hash * prime, 29) ^ word;  // mixes high bits into low ones
   }
   for (const std::byte byte : bytes) hash = hash * prime ^ std::uint64_t(byte);
   return hash;
@@ -35,7 +35,7 @@ int Polls::look_at_flags(const WaitNote& note) {
 }
 
 int Polls::look_at(WaitNote note, const CopyBlock& block, int width, const void* target) {
-  // Loops look for little. What is larger is data, and not worth being read again.
+  // Loops poll small values. Anything larger is data, which is not worth reading again.
   constexpr std::size_t bytes_max = std::size_t(1) << 16;
   const std::size_t bytes = std::size_t(element_count(block)) * std::size_t(width);
   note.shows = WaitNote::Shows::place;

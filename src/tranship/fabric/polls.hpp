@@ -1,5 +1,5 @@
-// Private: Polls, by which this library's own loops take part in the account of what a rank polls (seam/polling.hpp).
-// World::look is the call for all other loops.
+// Private: Polls: counts the polls of this library's own loops among those of a rank (seam/polling.hpp). World::look is
+// the call for all other loops.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ struct RankScope::State {
   int exceptions_before = std::uncaught_exceptions();
   std::unique_ptr<Fabric> fabric = {};
   std::optional<World> world = {};
-  SimulatedPart* simulated = nullptr;  // whose world is the simulation's, and lives until its main() has returned
+  SimulatedPart* simulated = nullptr;  // its world belongs to the simulation, and lives until its main() has returned
 
   World& current() noexcept { return simulated ? *simulated->world : *world; }
   void leave_world() noexcept {
@@ -95,7 +95,7 @@ World& RankScope::world() {
 
 bool RankScope::is_in_child() noexcept {
   if (state_->process == getpid()) return false;
-  // The rank is the parent, and what its world has here are copies, without its threads: they are left alone.
+  // The rank is the parent. The world here is a copy without its threads, and is left alone.
   static_cast<void>(state_.release());
   return true;
 }

@@ -1,5 +1,5 @@
-// RankScope: one rank's part in a world, from joining it to leaving it, as an object. launch(f) holds one for as long
-// as f runs; a program, or a face of another system, that begins and ends by calls of its own holds one itself.
+// RankScope: one rank's membership in a world, from joining to leaving, as an object. launch(f) holds one while f runs.
+// A program, or an interface of another system, that starts and ends by separate calls holds one itself.
 #pragma once
 
 #include <cstddef>
@@ -18,73 +18,73 @@ class Board;
 class Fabric;
 
 struct JoinOptions {
-  /// What each rank's symmetric heap may grow to, as LaunchOptions say. Ranks that say it must say the same; those that
-  /// do not take what the others say.
+  /// Maximum size of each rank's symmetric heap, as in LaunchOptions. Ranks that set it must agree; the others take
+  /// that value.
   std::optional<std::size_t> heap_bytes = std::nullopt;
-  /// How long all ranks together may take to join, and the rank's timeout afterwards; default_timeout_ns() where there
-  /// is none. The shortest of all ranks holds for joining.
+  /// How long all ranks together may take to join, and the rank's timeout afterwards; default_timeout_ns() if not set.
+  /// For joining, the shortest timeout of all ranks applies.
   std::optional<std::int64_t> timeout_ns = std::nullopt;
-  /// World::set_interrupt_check, from the start: joining calls it, too.
+  /// World::set_interrupt_check from the start; joining calls it, too.
   World::InterruptCheck interrupt_check = nullptr;
 };
 
-/// Moves, does not copy. All calls, and what lives in the world, belong to the thread that joined. Leaving is not
-/// collective and does not wait for ranks of this machine; docs/cluster.md says when it waits for those of others. In a
-/// child that a rank forks, leaving does nothing.
+/// Movable only. All calls, and everything in the world, belong to the thread that joined. Leaving is not collective
+/// and does not wait for ranks of this machine; docs/cluster.md says when it waits for ranks of other machines. In a
+/// forked child, leaving does nothing.
 class RankScope {
  public:
-  /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, as its
-  /// process of the MPI job that mpirun, mpiexec or srun has started (docs/cluster.md), or as the one rank of a world
-  /// of its own. A process joins once; children that it starts afterwards are no ranks. Throws `mismatch` where another
-  /// build has started this process, and where launcher and library are of different MPIs; `unsupported` in a process
-  /// that was started as one of several by srun without --mpi, or by an MPI that has no module here, which would all be
-  /// worlds of one rank; TRANSHIP_SEPARATE_WORLDS=1 in the environment lets them be that.
+  /// Joins the world for which this process was started: as the rank that `tranship launch` assigned to it, as its
+  /// process of an MPI job started by mpirun, mpiexec or srun (docs/cluster.md), or as the only rank of a new world. A
+  /// process joins once; its children are not ranks. Throws `mismatch` when another build started this process, and
+  /// when launcher and library belong to different MPIs. Throws `unsupported` in a process that is one of several
+  /// started by srun without --mpi, or by an MPI for which there is no module here: all of them would be worlds of one
+  /// rank. The environment variable TRANSHIP_SEPARATE_WORLDS=1 allows this.
   ///
   /// Under `tranship simulate` this call runs main() again, once for each rank and seed, on stacks of 1 MiB that share
-  /// what is static in the program. In these calls it returns as the rank, and main() is to return 0 rather than to
-  /// call std::exit. It does not return to the main() that came first: it ends the process after the last seed, or
-  /// after the first one that fails. Throws `unsupported` there where the program has been stripped of the symbol main.
+  /// the program's static variables. In these runs it returns as the rank, and main() must return 0 and not call
+  /// std::exit. In the original main() it does not return: it ends the process after the last seed, or after the first
+  /// one that fails. Throws `unsupported` there if the program has been stripped of the symbol main.
   static RankScope join();
 
-  /// Collective over processes of one user on one machine that were started apart: joins the world of `id` as rank
-  /// `rank` of `size`. The process that has made the id must be one of the ranks, any of them; the others may come
-  /// before it. Returns when all have joined, on all ranks or on none. A process joins by an id once; it may leave and
-  /// join again by another id.
+  /// Collective over separately started processes of one user on one machine: joins the world of `id` as rank `rank` of
+  /// `size`. The process that made the id must be one of the ranks, any of them; the others may call before it. Returns
+  /// when all have joined, on all ranks or on none. A process joins by an id once; it may leave and join again by
+  /// another id.
   ///
-  /// From then on a thread of this process, which sleeps, watches some of the other ranks until this rank leaves. When
-  /// a process ends without leaving, be it killed, the waits of all others fail with its rank and process number.
-  /// Children that a rank forks are no ranks and do not hide its end.
+  /// Until this rank leaves, a sleeping thread of this process watches some of the other ranks. When a process ends
+  /// without leaving, killed or not, the waits of all others fail with its rank and process number. Forked children are
+  /// not ranks and do not hide its end.
   ///
-  /// Throws, on all ranks that have come so far, `mismatch` where two processes name one rank, or sizes, heaps or
-  /// builds differ; `timeout`, which names the ranks that have not joined; `peer_lost` where a process that has joined,
-  /// or has made the id, is gone; `no_memory`. Throws on this rank alone `invalid_use` for a rank that is not below
-  /// `size`, an id that was used before and bytes that are no id; `mismatch` for an id of another machine, container or
-  /// user; `unsupported` under `tranship simulate`; `io`.
+  /// Throws on all ranks that have come so far: `mismatch` when two processes give the same rank, or when sizes, heaps
+  /// or builds differ; `timeout`, which names the ranks that have not joined; `peer_lost` when a process that joined,
+  /// or made the id, is gone; `no_memory`. Throws on this rank alone: `invalid_use` for a rank that is not below
+  /// `size`, for an id that was used before and for bytes that are not an id; `mismatch` for an id of another machine,
+  /// container or user; `unsupported` under `tranship simulate`; `io`.
   static RankScope join(const WorldId& id, Rank rank, int size, const JoinOptions& options = {});
 
-  /// For back-ends: joins the world whose board is `board`; `make` gives the rank's fabric. `owner` is kept until the
-  /// rank has left. What `make` throws passes through, after the board has been told.
+  /// For back-ends: joins the world whose board is `board`; `make` returns the rank's fabric. `owner` is kept until the
+  /// rank has left. An exception of `make` passes through, after it has been posted on the board.
   RankScope(std::shared_ptr<void> owner, Board& board, Rank rank, std::int64_t timeout_ns,
             FunctionRef<std::unique_ptr<Fabric>()> make);
   RankScope(RankScope&&) noexcept;
   RankScope& operator=(RankScope&&) = delete;
-  /// Leaves, as finish() does where no exception is on its way through here, else as fail().
+  /// Leaves, as finish() does, or as fail() does if an exception is propagating.
   ~RankScope();
 
-  /// Throws `invalid_use` once the rank has left, and in a child that it has forked.
+  /// Throws `invalid_use` once the rank has left, and in a forked child.
   World& world();
 
-  /// Leaves well: the peers see that this rank has finished. Everything that lives in the world must be gone, as when a
-  /// function that launch() runs returns. Does nothing once the rank has left.
+  /// Leaves normally: the peers see that this rank has finished. Everything that lives in the world must be destroyed
+  /// before, as when a function of launch() returns. Does nothing once the rank has left.
   void finish() noexcept;
-  /// Leaves as failed: the peers' waits fail with this rank's name and `error`. Does nothing once the rank has left.
+  /// Leaves as failed: the peers' waits fail with this rank's number and `error`. Does nothing once the rank has left.
   void fail(const Error& error) noexcept;
 
  private:
   explicit RankScope(struct SimulatedPart& part);
 
   struct State;
-  /// Whether this is the copy that a fork has made of a rank's; then there is nothing left to leave.
+  /// Returns true in a forked child, whose copy of a rank has nothing to leave.
   bool is_in_child() noexcept;
 
   std::unique_ptr<State> state_;

@@ -1,4 +1,5 @@
-// Private: How the settings of a world are written, in the environment and as options of the command.
+// Private: Parsers for the settings of a world, in the environment and as options of the command. `name` is the
+// setting, for messages.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +8,13 @@
 
 namespace tranship {
 
-/// Seconds, more than 0, or "off" for no end, in nanoseconds. Throws `bad_text`, in which `name` is what has the text.
+/// Parses a positive number of seconds, or "off" for no timeout (INT64_MAX); returns nanoseconds. Throws `bad_text`.
 std::int64_t timeout_ns_of(const std::string& name, const std::string& text);
 
-/// Bytes, at least 1, perhaps with K, M, G or T. Throws likewise.
+/// Parses a positive size with an optional suffix K, M, G or T. Throws `bad_text`.
 std::size_t heap_bytes_of(const std::string& name, const std::string& text);
 
-/// How many teams can exist at a time, within the limits of TeamSlots. Throws `bad_text`.
+/// Parses the maximum number of teams, within the limits of TeamSlots. Throws `bad_text`.
 int teams_of(const std::string& name, const std::string& text);
 
 }  // namespace tranship

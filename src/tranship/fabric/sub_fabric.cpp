@@ -62,7 +62,7 @@ class SubTransport final : public Transport {
   std::size_t offset_bytes_;
 };
 
-/// A part of the heap of the world around it.
+/// The domain of a sub-world: a part of the heap of the world around it.
 class SubDomain final : public Domain {
  public:
   SubDomain(Domain& whole, int ranks_here, const SymmetricHeap& around, const Members& members,
@@ -95,19 +95,19 @@ class SubDomain final : public Domain {
     return whole_.local_memory(size_bytes, content);
   }
   std::shared_ptr<void> lifetime() const override {
-    // The heap before what is lent of it.
+    // A pair destroys its second member first, so the lent part is released before the heap.
     return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(whole_.lifetime(), lent_.hold);
   }
 
  private:
   Domain& whole_;
-  int ranks_here_;  // of the machine
+  int ranks_here_;  // of this machine
   const SymmetricHeap& around_;
   Members members_;
   SymmetricHeap::Lent lent_;
 };
 
-/// The clock of the world around it, which outlives this object.
+/// Returns the clock of the world around, which outlives the sub-world.
 std::shared_ptr<Clock> clock_of(Fabric& whole) {
   return {std::shared_ptr<void>(), &whole.clock()};
 }

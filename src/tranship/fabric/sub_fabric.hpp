@@ -1,5 +1,5 @@
-// Private: SubFabric, what a back-end gives to some of its ranks, numbered anew. All that is done is done by the fabric
-// of the world around it; this translates ranks, and offsets into its part of the heap.
+// Private: SubFabric: the fabric of a sub-world. It translates ranks and heap offsets and delegates all work to the
+// fabric of the world around it.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace tranship {
 
 class SubFabric final : public Fabric {
  public:
-  /// Of members in the order of their ranks, `rank` among them. What `whole` refers to outlives this object, `lent`
-  /// is a part of the heap of `around`, and `slot` one that they have taken.
+  /// `members` lists the ranks in increasing order, with `rank` among them. Everything that `whole` refers to must
+  /// outlive this object; `lent` is a part of the heap of `around`, and `slot` is a slot that the members have taken.
   SubFabric(Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,
             const SymmetricHeap::Lent& lent)
       : SubFabric(std::make_unique<Board>(whole.board(), members), whole, around, members, slot, lent) {}

@@ -1,5 +1,5 @@
-// Detail: Symmetric<T>, memory that every rank has at the same place of its symmetric heap. It names what lies at the
-// caller and at all its peers alike; no address of a peer can be mistaken for it.
+// Detail: Symmetric<T>: memory that every rank has at the same offset of its symmetric heap. One value names the
+// elements of this rank and of all its peers, so that an address of a peer cannot be passed by mistake.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,26 @@ namespace detail {
 [[noreturn]] void refuse_slice(Index first, Index count, Index size);
 }
 
-/// What can be moved between ranks: the bytes are the value.
+/// A type whose bytes are its value, so that ranks can move it.
 template <class T>
 concept Transferable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
 
-/// A value: copies name the same elements. It does not keep the memory. All calls are local and cost nothing.
+/// A view: copies name the same elements and do not own the memory. All calls are local and cost nothing.
 template <class T>
 class Symmetric {
  public:
   using Element = T;
 
   Symmetric() = default;
-  /// `count` elements of this rank's symmetric heap. Whether they lie there is checked when they are used.
+  /// Names `count` elements of this rank's symmetric heap. Calls that use them check that they lie there.
   static Symmetric at(T* local, Index count) noexcept { return Symmetric(local, count); }
-  /// To what may only be read.
+  /// Converts to a read-only view.
   operator Symmetric<const T>() const noexcept requires(!std::is_const_v<T>) {
     return Symmetric<const T>::at(local_, count_);
   }
 
-  /// This rank's elements, to load and store. What peers put there is there once a wait, a signal or a barrier says so.
+  /// This rank's elements, to load and store. Data that a peer puts there is visible only after a wait, a signal or a
+  /// barrier.
   T* local() const noexcept { return local_; }
   std::span<T> span() const noexcept { return {local_, static_cast<std::size_t>(count_)}; }
   operator std::span<T>() const noexcept { return span(); }
@@ -45,11 +46,12 @@ class Symmetric {
   Index size_bytes() const noexcept { return count_ * Index(sizeof(T)); }
   explicit operator bool() const noexcept { return count_ > 0; }
 
-  /// Elements [first, first + count), of every rank. Throws `invalid_use` where they do not lie in this.
+  /// Returns elements [first, first + count) of every rank. Throws `invalid_use` when they do not lie within this view.
   Symmetric slice(Index first, Index count) const {
     if (first < 0 || count < 0 || first > count_ || count > count_ - first) detail::refuse_slice(first, count, count_);
     return Symmetric(local_ + first, count);
   }
+  /// Returns the elements from `first` on. Throws `invalid_use` for a `first` outside [0, size()].
   Symmetric from(Index first) const { return slice(first, first > count_ ? 0 : count_ - first); }
 
  private:
@@ -59,9 +61,9 @@ class Symmetric {
   Index count_ = 0;
 };
 
-/// Owns an allocation of World::allocate. Moves, does not copy. Letting go of it is not collective and never waits: the
-/// memory is free again at the first allocation after the last rank has released it. It may be released after the world
-/// has ended.
+/// Owns an allocation of World::allocate; movable only. Releasing it is not collective and never waits: the memory
+/// becomes free at the first allocation after the last rank has released it. It may be released after the world has
+/// ended.
 template <class T>
 class SymmetricArray : public Symmetric<T> {
  public:
@@ -71,7 +73,7 @@ class SymmetricArray : public Symmetric<T> {
   SymmetricArray(SymmetricArray&&) noexcept = default;
   SymmetricArray& operator=(SymmetricArray&&) noexcept = default;
 
-  /// For World::free.
+  /// Takes the memory out, for World::free.
   std::shared_ptr<void> take_memory() && noexcept {
     static_cast<Symmetric<T>&>(*this) = {};
     return std::move(memory_);
@@ -81,13 +83,13 @@ class SymmetricArray : public Symmetric<T> {
   std::shared_ptr<void> memory_;
 };
 
-/// Owns a registration of World::register_memory. Letting go of it is not collective, and must come before the memory
-/// itself is freed: the program then keeps its values, in pages of its own. From then on no peer may touch this rank's
-/// part. The place in the heap is free again after the last rank has released it.
+/// Owns a registration of World::register_memory; movable only. Releasing it is not collective, and must happen before
+/// the memory itself is freed. The program then keeps the values, in pages of its own, and peers must no longer touch
+/// this rank's part. The addresses in the heap become free after the last rank has released its registration.
 class RegisteredMemory {
  public:
   RegisteredMemory() = default;
-  /// `in_heap` is where `size_bytes` bytes at `memory` lie in this rank's heap.
+  /// `in_heap` is the place of these bytes in this rank's heap.
   RegisteredMemory(const void* memory, std::size_t size_bytes, std::byte* in_heap, std::shared_ptr<void> joined)
       : memory_(static_cast<const std::byte*>(memory)),
         in_heap_(in_heap),
@@ -98,8 +100,9 @@ class RegisteredMemory {
 
   std::size_t size_bytes() const noexcept { return size_bytes_; }
 
-  /// The symmetric name of `count` elements that this rank has at `first`; peers have theirs as far from the start of
-  /// what they have registered. Throws `invalid_use` where they do not lie in it.
+  /// Returns the symmetric name of the `count` elements that this rank has at `first`. On a peer it names the elements
+  /// at the same distance from the start of the memory that the peer has registered. Throws `invalid_use` when they do
+  /// not lie in the registered memory.
   template <Transferable T>
   Symmetric<T> symmetric(T* first, Index count = 1) const {
     return Symmetric<T>::at(reinterpret_cast<T*>(in_heap_ + offset_of(first, count, sizeof(T))), count);
@@ -114,7 +117,7 @@ class RegisteredMemory {
   std::shared_ptr<void> joined_;
 };
 
-/// How much of the symmetric heap of one rank is in use.
+/// Use of the symmetric heap of one rank, in blocks and bytes.
 struct HeapUsage {
   std::size_t blocks = 0;
   std::size_t used_bytes = 0;

@@ -15,10 +15,10 @@ namespace tranship {
 
 namespace {
 
-/// Splits that are not strided say so in the highest bits of their detail.
+/// Splits that are not strided have a number in the highest bits of their detail.
 constexpr std::uint64_t listed_split = std::uint64_t(3) << 60;
 
-/// A list of members, as far as ranks tell each other what they have brought.
+/// The part of a list of members that ranks exchange.
 struct BroughtList {
   static constexpr std::size_t shown_max = 10;
   std::uint64_t count = 0;
@@ -109,7 +109,7 @@ void Team::reduce(const Call& call, void* record, std::size_t size_bytes, Combin
 }
 
 void Team::barrier(CallSite where) {
-  // Where all peers are reachable, what has been put is ordered by the meeting itself.
+  // If all peers are reachable, the meeting itself orders all puts.
   if (Context& context = world().context(); !context.completes_at_once()) context.quiet(where);
   meet({.kind = CallKind::barrier}, where);
 }
@@ -199,10 +199,10 @@ void Team::refuse_more(const World& world, int teams, CallSite where) {
 }
 
 std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& call, CallSite where) {
-  // The lowest slot that is free on all of them. Teams without a common member may have the same one.
+  // Find the lowest slot that is free on all members. Teams without a common member may share a slot.
   TeamSlots& slots = state_->fabric.team_slots();
   std::vector<std::uint64_t> taken = slots.taken();
-  // As many words at a time as a record has.
+  // The number of words that fit into a record.
   constexpr std::size_t words_max = 16;
   struct Taken {
     std::uint64_t words[words_max] = {};

@@ -1,5 +1,5 @@
-// Detail: Team: some ranks of a world that meet by themselves. Calls marked collective must be made by all members, in
-// the same order; when they are not, all of them throw `mismatch`, which names both calls.
+// Detail: Team: some ranks of a world that meet on their own. All members must make the calls marked collective, in the
+// same order; if calls differ, all members throw `mismatch`, which names both calls.
 #pragma once
 
 #include <cstddef>
@@ -20,39 +20,40 @@ class Fabric;
 class World;
 struct Call;
 
-/// One value per rank, as bytes. Not bool, of which std::vector makes bits.
+/// A value that ranks exchange as bytes. bool is excluded because std::vector<bool> stores bits.
 template <class T>
 concept Gatherable = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
 
-/// One member's handle; copies are the same team. Letting go of it is not collective. The World must outlive it. Used
+/// One member's handle; copies refer to the same team. Releasing it is not collective. The World must outlive it. Used
 /// by the thread of its rank.
 ///
 /// Collective calls wait for all members until the world's timeout. They throw `mismatch` on every member when the
 /// calls differ, `timeout`, and `peer_lost` as soon as a member has failed. Where memory is shared, members meet by
-/// words in it, and a barrier or a sync allocates nothing. The other calls are local.
+/// words in it, and barrier() and sync() allocate nothing. All other calls are local.
 class Team {
  public:
   Team(World& world, Fabric& fabric, const Members& members, int slot);
 
-  /// This rank's place in the team, from 0.
+  /// This rank's number in the team, from 0.
   int rank() const noexcept;
   int size() const noexcept;
   const Members& members() const noexcept;
   World& world() const noexcept;
 
-  /// The rank in the world of a member. Throws `invalid_use` for none.
+  /// Returns the rank of a member in the world. Throws `invalid_use` for a number outside the team.
   Rank world_rank(int member) const;
-  /// The member of `other` that is member `member` of this, or -1 when it is not in there.
+  /// Returns the number that `member` of this team has in `other`, or -1 if it is not in that team. Throws
+  /// `invalid_use` for a number outside this team.
   int translate(int member, const Team& other) const;
 
-  /// Collective. Completes this rank's transfers of the default context, and waits for all members. What any of them
-  /// wrote or put before is seen by all after it.
+  /// Collective. Completes this rank's transfers of the default context, and waits for all members. Afterwards every
+  /// member sees everything that any member wrote or put before.
   void barrier(CallSite where = CallSite::here());
-  /// Collective. Waits for all members. What any of them stored before is seen by all; puts may still be on their way.
+  /// Collective. Waits for all members. Stores of any member are visible to all afterwards; puts may still be pending.
   void sync(CallSite where = CallSite::here());
 
-  /// Collective: `size_bytes` from every member, in their order, to `all` of every member, which has room for all of
-  /// them. For small data of set-ups.
+  /// Collective. Gathers `size_bytes` from every member, in their order, into `all` on every member, which holds size()
+  /// times as many bytes. For small set-up data.
   void all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where = CallSite::here());
   template <Gatherable T>
   std::vector<T> all_gather(const T& mine, CallSite where = CallSite::here()) {
@@ -60,12 +61,13 @@ class Team {
     all_gather(&mine, sizeof(T), all.data(), where);
     return all;
   }
-  /// Collective: `size_bytes` of member `root` to `data` of all others, which read nothing else. For small data of
-  /// set-ups.
+  /// Collective. Copies `size_bytes` from member `root` to `data` on all others; these read the root's data only. For
+  /// small set-up data. Throws `invalid_use` for a root outside the team.
   void broadcast(void* data, std::size_t size_bytes, int root, CallSite where = CallSite::here());
 
-  /// Collective: the values of all members, combined by `combine(a, b)`, which is associative and commutative: the same
-  /// bytes on all members. It throws nothing. For small data of set-ups: messages grow with the logarithm of size().
+  /// Collective. Returns the values of all members combined by `combine(a, b)`, which must be associative and
+  /// commutative and must not throw. The result has the same bytes on all members. For small set-up data (at most
+  /// record_bytes_max); the number of messages grows with the logarithm of size().
   template <Gatherable T, class Combine>
   T reduce(const Call& call, T mine, Combine&& combine, CallSite where) {
     run_reduction<T>(combine, [&](Combining combining) { reduce(call, &mine, sizeof(T), combining, where); });
@@ -82,21 +84,22 @@ class Team {
     int stride = 1;
     int count = 1;
   };
-  /// Collective over this team: members first, first + stride, ... of it. Nothing for those who are not among them.
-  /// Throws `invalid_use` when they do not lie in this team, `unsupported` when there are as many teams as
-  /// LaunchOptions::teams_max says.
+  /// Collective over this team. Makes a team of its members first, first + stride, ...; returns nothing on the others.
+  /// Throws `invalid_use` when these do not lie in this team, and `unsupported` when LaunchOptions::teams_max teams
+  /// exist.
   std::optional<Team> split_strided(const Strided& which, CallSite where = CallSite::here());
-  /// Collective over this team, all of whose members bring the same list: its members `members`, in that order, at any
-  /// steps. Nothing for those who are not among them. Throws what split_strided throws; `invalid_use` for an empty list
-  /// and for a member that is in it twice; `mismatch` where lists differ. Transfers in a sub-world of members that lie
-  /// at no equal steps take a few nanoseconds more each.
+  /// Collective over this team; all its members pass the same list. Makes a team of the listed members, in that order;
+  /// returns nothing on the others. Throws as split_strided() does, `invalid_use` for an empty list and for a member
+  /// listed twice, and `mismatch` when lists differ. In a sub-world of members at unequal steps, each transfer takes a
+  /// few nanoseconds more.
   std::optional<Team> split_listed(const std::vector<int>& members, CallSite where = CallSite::here());
   struct Split2d;
-  /// Collective over this team, whose members are taken for rows of `x_size` (the last one may be shorter): the team of
-  /// this member's row, and that of its column.
+  /// Collective over this team. Arranges the members in rows of `x_size` (the last row may be shorter), and returns the
+  /// team of this member's row (`x`) and of its column (`y`). Throws `invalid_use` for an `x_size` below 1, and
+  /// `unsupported` as split_strided() does.
   Split2d split_2d(int x_size, CallSite where = CallSite::here());
 
-  /// For collective calls that are built of these: all must bring the same `call`.
+  /// For collective calls that are built on teams: all members must pass the same `call`.
   void meet(const Call& call, CallSite where);
   using Combining = FunctionRef<void(void* into, const void* from)>;
   static constexpr std::size_t record_bytes_max = 256;

@@ -16,7 +16,8 @@
 namespace tranship::detail {
 namespace {
 
-/// One block between two views of equal elements and extents. Split complex numbers go as two, part by part.
+/// Returns the block between two views of equal element types and extents. Throws `unsupported` for complex numbers in
+/// two planes.
 CopyBlock block_of(const StridedView& target, const StridedView& source, int width, Rank rank, CallSite where) {
   if (target.type != source.type)
     throw_error(ErrorCode::mismatch, "elements {} to elements {} (rank {}, {})", name_of(source.type),
@@ -40,7 +41,7 @@ CopyBlock block_of(const StridedView& target, const StridedView& source, int wid
   return block;
 }
 
-/// c256 moves as two elements of 16 bytes side by side.
+/// Moves c256 as two adjacent elements of 16 bytes.
 CopyBlock split_wide(CopyBlock block, int& width) {
   if (width != 32) return block;
   width = 16;
@@ -91,11 +92,11 @@ bool Transfers::overlap(const void* target, Reach to, const void* source, Reach 
     return distance < std::uintptr_t(from.end - from.first) || -distance < std::uintptr_t(to.end - to.first);
   };
   if (has_common(target, source)) return true;
-  // What is registered has two addresses.
+  // Registered memory has two addresses.
   return world_->heap().has_registered() && has_common(in_heap(target), in_heap(source));
 }
 
-/// The short way to know that contiguous bytes do not overlap.
+/// Returns false if contiguous bytes surely do not overlap; costs less than overlap().
 bool Transfers::may_overlap(const void* to, const void* from, std::size_t bytes) const noexcept {
   const std::uintptr_t distance = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
   return distance + bytes - 1 < 2 * bytes - 1 || world_->heap().has_registered();
@@ -187,7 +188,7 @@ void Transfers::put_checked(void* target, const void* source, Run run, const Sig
                             Rank peer, CallSite where) {
   check_slice("the target of a put", target, run, where);
   int width = static_cast<int>(run.width);
-  // Elements that the kernels have no width for go as bytes.
+  // Elements of a width that the kernels do not support move as bytes.
   if (!std::has_single_bit(run.width) || run.width > 16) {
     run.count *= run.width;
     width = 1;

@@ -1,5 +1,5 @@
-// Detail: Transfers, what a Context does behind its calls: the copies, stores and instructions that the calling thread
-// makes itself where the peer's heap is in its table, inline, and the calls for everything else.
+// Detail: Transfers: the implementation behind the calls of a Context. If the peer's heap is in the rank's table, the
+// calling thread makes the copy, store or atomic itself, inline; all other calls go out of line (transfers.cpp).
 #pragma once
 
 #include <algorithm>
@@ -27,16 +27,16 @@ struct CopyBlock;
 
 namespace tranship::detail {
 
-/// All that a put, a get or an atomic needs where it is made by the calling thread; for code that is compiled at run
-/// time, too. A store to where others wait releases. Every call but a poll sets `acted`.
+/// Everything that a put, a get or an atomic of the calling thread needs; also used by code that is compiled at run
+/// time. A store to a word that others wait for must release. Every call except a poll sets `acted`.
 struct DirectTransfers {
   HeapTable heaps;
-  mutable bool acted = false;  ///< something other than polls, since the last look of this rank
+  mutable bool acted = false;  ///< the rank has done something other than poll since its last look
 };
 
 class Transfers {
  protected:
-  /// `transport` carries what goes to peers that are not direct; nullptr where all are.
+  /// `transport` carries the transfers to peers that are not direct; nullptr if all peers are.
   Transfers(World& world, std::unique_ptr<Transport> transport, int spin_rounds, bool are_sizes_equal,
             bool checks_blocks);
   ~Transfers();
@@ -47,7 +47,7 @@ class Transfers {
     std::int64_t end = 0;
   };
   static Reach reach_of(const CopyBlock& block, const long long* strides, int width);
-  /// `count` elements of `width` bytes side by side, of a slice of the heap that has `slice` of them.
+  /// A row of `count` adjacent elements of `width` bytes, part of a slice of the heap that has `slice` elements.
   struct Run {
     std::size_t bytes = 0;
     std::size_t width = 1;
@@ -64,17 +64,18 @@ class Transfers {
   template <class T>
   static constexpr bool is_word = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8;
 
-  /// Where `local` is at `peer` in this rank's addresses; nullptr unless a direct transfer of so many bytes is allowed.
+  /// Returns the address at which this rank finds the peer's counterpart of `local`, or nullptr unless a direct
+  /// transfer of `bytes` bytes is allowed.
   std::byte* direct(const void* local, std::size_t bytes, Rank peer) const noexcept {
     return reinterpret_cast<std::byte*>(direct_.heaps.at(local, bytes, peer));
   }
 
-  /// The first element of a slice, which it must have.
+  /// Returns that address for the first element of a slice; nullptr if the slice is empty.
   template <class T>
   std::byte* direct(Symmetric<T> slice, Rank peer) const noexcept {
     return slice.size() > 0 ? direct(slice.local(), sizeof(T), peer) : nullptr;
   }
-  /// The same of a word that is raised or updated, which has a natural place.
+  /// Returns that address for a word that is raised or updated; nullptr unless it is aligned to its size.
   template <class T>
   std::byte* direct_word(Symmetric<T> word, Rank peer) const noexcept {
     return is_in_place<T>(word.local()) ? direct(word, peer) : nullptr;
@@ -83,7 +84,7 @@ class Transfers {
     if (size < 1) [[unlikely]]
       refuse_count(what, 1, size, where);
   }
-  /// What lies in this rank's own heap, to be looked at there.
+  /// Checks that variables which this rank looks at lie in its own heap.
   template <class T>
   void check_waitables(const char* what, Symmetric<T> variables, CallSite where) const {
     const HeapTable& heaps = direct_.heaps;
@@ -96,15 +97,15 @@ class Transfers {
     check_one(what, variable.size(), where);
     check_waitables(what, Symmetric<T>::at(variable.local(), 1), where);
   }
-  /// More than there is for a size that does not fit.
+  /// Returns the size of `array`, or SIZE_MAX if it does not fit.
   template <class T>
   static std::size_t bytes_of(Symmetric<T> array) noexcept {
     const bool fits = std::size_t(array.size()) <= std::size_t(INT64_MAX) / sizeof(T);
     return fits ? std::size_t(array.size()) * sizeof(T) : SIZE_MAX;
   }
 
-  // Release and acquire, which cost nothing here on x86, so that a rank that waits for an element sees what came before
-  // it.
+  // Stores release and loads acquire, so that a rank that waits for an element sees what was written before it. On x86
+  // this costs nothing.
   template <class T>
   static void store(std::byte* to, const T& value) noexcept {
     if constexpr (is_word<T>)
@@ -129,18 +130,18 @@ class Transfers {
     raise_word(reinterpret_cast<std::uint64_t*>(at), value, op);
   }
 
-  /// More than a few; what overlaps is moved.
+  /// Copies more than 64 bytes; source and target may overlap.
   void put_many(void* to, const void* from, std::size_t bytes) const noexcept;
   void get_many(void* to, const void* from, std::size_t bytes) const noexcept;
   using CopyMany = decltype(&Transfers::put_many);
-  // GCC 12 takes the lengths of its branches for lengths of what is copied where it knows how long an array is.
+  // GCC 12 warns here if it knows the size of an array: it takes the lengths of the branches for the length copied.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
-  /// Few bytes in few instructions.
+  /// Copies up to 64 bytes in few instructions, and passes longer copies to `many`.
   void copy(void* to, const void* from, std::size_t bytes, CopyMany many) const noexcept {
-    const auto some = [&]<class Word>(Word) {  // the first and the last of them, which may overlap
+    const auto some = [&]<class Word>(Word) {  // copies the first and the last word; they may overlap
       Word first, last;
       std::memcpy(&first, from, sizeof first);
       std::memcpy(&last, static_cast<const std::byte*>(from) + bytes - sizeof last, sizeof last);
@@ -154,7 +155,7 @@ class Transfers {
       std::uint64_t words[4];
     };
     if (bytes == 8) {
-      std::uint64_t word;  // memcpy must not be given what overlaps
+      std::uint64_t word;  // memcpy must not be given overlapping ranges
       std::memcpy(&word, from, sizeof word);
       return void(std::memcpy(to, &word, sizeof word));
     }
@@ -170,12 +171,12 @@ class Transfers {
 #pragma GCC diagnostic pop
 #endif
 
-  /// What moves between a slice of the heap and `other` elements.
+  /// Returns the row that moves between a slice of the heap and `other` elements.
   template <class T>
   Run smaller(Symmetric<T> ours, Index other, CallSite where) const {
     if (ours.size() != other && are_sizes_equal_) [[unlikely]]
       refuse_sizes(ours.size(), other, where);
-    // A size below 0, and one that does not fit, reach farther than any heap: then nothing moves.
+    // A negative size, or one that overflows, exceeds every heap as an unsigned number: then nothing moves.
     const std::size_t count = std::min(std::size_t(ours.size()), std::size_t(other));
     return {count * sizeof(T), sizeof(T), count, ours.size()};
   }
@@ -283,7 +284,7 @@ class Transfers {
   template <class T>
   T wait(const T* variable, Comparison comparison, T wanted, const char* label, Rank raised_by, CallSite where) {
     T seen = load_word(variable);
-    // In a loop of its own: the signal of a rank that runs on another core comes within it.
+    // A tight loop first: a signal of a rank that runs on another core arrives within it.
     for (int round = 0; round < spin_rounds_ && !holds(seen, comparison, wanted); ++round) seen = load_word(variable);
     if (!holds(seen, comparison, wanted)) [[unlikely]] {
       WaitNote note = note_of(variable, comparison, wanted, label, raised_by, where);
@@ -304,7 +305,7 @@ class Transfers {
     acquired(Symmetric<const T>::at(variable, 1));
     return holds<T>(load_word(variable), comparison, value);
   }
-  /// After a test that has not found what it looks for: false.
+  /// Called after a test has failed. Returns false.
   template <class T>
   bool missed(const char* label, Symmetric<T> variables, Comparison comparison, T value, CallSite where) const {
     if (--polls_left_ > 0 || variables.size() == 0) [[likely]]
@@ -314,7 +315,8 @@ class Transfers {
     look(note);
     return false;
   }
-  /// After a value has come that a loop may look for, or will: that of an _nbi is looked at for its changes alone.
+  /// Called after a value has arrived that a loop may poll. The value of an _nbi call may not be there yet; it only
+  /// shows whether anything changes.
   template <class T>
   TRANSHIP_UNHOOKED void polled(const char* label, const void* local, Rank peer, const T& value, CallSite where) const {
     if (--polls_left_ > 0) [[likely]]
@@ -329,7 +331,7 @@ class Transfers {
       look_at(label, local, peer, &value, sizeof value, where);
     }
   }
-  /// What several variables are compared with: one value, or one for each.
+  /// The values that several variables are compared with: one for all, or one for each.
   template <class T>
   struct Wanted {
     const T* first;
@@ -367,7 +369,7 @@ class Transfers {
     Index first = 0;
     while (first < variables.size() && skipped(skip, first)) ++first;
     if (first == variables.size()) return -1;
-    const T* shown = variables.local() + first;  // in the note it stands for all of them
+    const T* shown = variables.local() + first;  // the note shows it for all of them
     WaitNote note = note_of(shown, comparison, wanted[first], label, WaitNote::anyone, where);
     Index place = -1;
     world_->wait_until(
@@ -434,7 +436,7 @@ class Transfers {
                  CallSite where);
   void put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
                  Completion completion, Rank peer, CallSite where);
-  /// As put_signal() to a peer that is only messaged, of bytes that may leave later.
+  /// Puts with a signal to a messaged peer, as put_signal() does, but the bytes may leave after the call has returned.
   std::shared_ptr<const std::atomic<bool>> put_departing(void* target, std::span<const std::byte> source,
                                                          const std::shared_ptr<const void>& owner,
                                                          const SignalAt& signal, Rank peer, CallSite where);
@@ -446,40 +448,43 @@ class Transfers {
   };
   void atomic_checked(const AtomicWord& word, AtomicOp op, const void* operand, const void* expected, void* before,
                       Completion completion, Rank peer, CallSite where);
-  /// Throws unless the elements lie in this rank's heap. The offset of the first byte, or 0 without elements.
+  /// Throws unless the elements lie in this rank's heap. Returns the offset of the first byte, or 0 if there are no
+  /// elements.
   std::size_t checked_elements(const char* what, const void* local, Index size, std::size_t width,
                                CallSite where) const;
-  /// Throws unless the slice of a run lies there.
+  /// Throws unless the slice of a run lies in this rank's heap.
   void check_slice(const char* what, const void* local, const Run& run, CallSite where) const;
-  /// The same of words, which have natural places.
+  /// Checks words, which must also be aligned to their size.
   std::size_t checked_words(const char* what, const void* local, Index size, std::size_t width, CallSite where) const;
   void* peer_address(const void* local, Index size, std::size_t width, Rank peer, CallSite where) const;
-  /// The offset in the heap of [local + first, local + end). Throws `invalid_use` where that is not allowed.
+  /// Returns the offset of `local` in the heap. Throws `invalid_use` unless [local + first, local + end) lies in the
+  /// heap and, where blocks are checked, in one block that is allocated.
   std::size_t checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
                              CallSite where) const;
   void check_peer(Rank peer, CallSite where) const;
-  /// Where a word that may be looked at meanwhile lies at a peer that is_direct().
+  /// Returns the address of a word, which other ranks may load meanwhile, at a peer that is_direct().
   std::byte* checked_word(const char* what, const void* local, std::size_t bytes, Rank peer, CallSite where) const;
   bool is_direct(Rank peer) const noexcept {
     return direct_.heaps.is_direct(peer);
   }
-  /// A peer that is_direct().
+  /// Requires a peer that is_direct().
   std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
     return reinterpret_cast<std::byte*>(direct_.heaps.heap_of(peer)) + offset;
   }
-  /// The same memory of this rank by one address, for what it has registered and reaches at two.
+  /// Returns the address within the heap of this rank's memory. Registered memory has two addresses; this is the common
+  /// one.
   const std::byte* in_heap(const void* own) const noexcept;
   bool may_overlap(const void* to, const void* from, std::size_t bytes) const noexcept;
-  /// Whether [source + from.first, ...) and [target + to.first, ...) have a byte in common.
+  /// Returns true if [source + from.first, source + from.end) and [target + to.first, target + to.end) overlap.
   bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
   [[noreturn]] void refuse_sizes(Index ours, Index other, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
   void fence_transport(std::optional<Rank> peer, CallSite where);
   void quiet_transport(std::optional<Rank> peer, CallSite where);
-  /// For failures and deadlines, and when to look again.
+  /// Checks for failures and deadlines, and sets the number of polls until the next check.
   void look(const WaitNote& note) const;
-  /// The same after bytes have come from `peer`.
+  /// Makes this check after bytes have come from `peer`.
   void look_at(const char* label, const void* local, Rank peer, const CopyBlock& block, int width, const void* target,
                CallSite where) const;
   void look_at(const char* label, const void* local, Rank peer, const void* seen, std::size_t bytes,
@@ -499,13 +504,13 @@ class Transfers {
     check_touched(array.local(), array.size(), sizeof(T), where);
     touches_in_transport(array.local(), bytes_of(array), touch, name, where);
   }
-  /// After a look at what has come here.
+  /// Called after a look at elements that peers write here.
   template <class T>
   void acquired(Symmetric<T> array) const {
     if (transport_) [[unlikely]]
       seen_in_transport(array.local(), bytes_of(array));
   }
-  /// Before a look at what has come here that does not wait for it.
+  /// Called before a look, without a wait, at elements that peers write here.
   void poll() const {
     if (transport_) [[unlikely]]
       poll_transport();
@@ -517,7 +522,7 @@ class Transfers {
   int size_;
   Rank rank_;
   int spin_rounds_;
-  bool are_sizes_equal_;  // else the smaller one counts
+  bool are_sizes_equal_;  // otherwise the smaller size counts
   bool checks_blocks_;
   std::size_t heap_bytes_;
   std::unique_ptr<Transport> transport_;

@@ -1,5 +1,5 @@
-// Private: operations on words whose type is known at run time, and which operation it is, too: atomics by their place
-// in the table (kernels/atomics.def), and waits and tests of several variables by kind. Other languages call these.
+// Private: operations on words whose type, and the operation itself, are known at run time: atomics by their place in
+// the table (kernels/atomics.def), and waits and tests of several variables by kind. Other languages call these.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tranship {
 
-/// Which elements an operation takes.
+/// The element types that an operation takes.
 enum class WordTypes : std::uint8_t {
   numbers,   ///< i4, u4, i8, u8, f4 and f8
   integers,  ///< i4, u4, i8 and u8
@@ -24,8 +24,8 @@ enum class WordTypes : std::uint8_t {
 
 [[noreturn]] void refuse_word(const char* what, ElementType type, WordTypes types);
 
-/// Returns `f(T{})` for the type of a word. Throws `invalid_use` for a type that `what` does not take; `f` then need
-/// not compile for it where `types` is `integers`.
+/// Returns `f(T{})` for the type of a word. Throws `invalid_use` for a type that `what` does not take; with `integers`,
+/// `f` is not instantiated for floating-point types.
 template <WordTypes types, class F>
 decltype(auto) with_word(ElementType type, const char* what, F&& f) {
   switch (type) {
@@ -57,12 +57,12 @@ enum class AtomicCall : std::int32_t {
 struct AtomicForm {
   enum class Takes : std::uint8_t { nothing, one, value, exchange };
 
-  const char* word = nullptr;  ///< as OpenSHMEM names it: fetch_and
+  const char* word = nullptr;  ///< the name in OpenSHMEM: fetch_and
   WordTypes types = WordTypes::integers;
   Takes takes = Takes::nothing;
   bool fetches = false;
 };
-/// By AtomicCall.
+/// Indexed by AtomicCall.
 inline constexpr AtomicForm atomic_forms[] = {
 #define TRANSHIP_FORM_Element WordTypes::numbers
 #define TRANSHIP_FORM_Integer WordTypes::integers
@@ -79,12 +79,12 @@ inline constexpr AtomicForm atomic_forms[] = {
 constexpr const AtomicForm& form_of(AtomicCall call) noexcept {
   return atomic_forms[std::size_t(call)];
 }
-/// The call that OpenSHMEM names so. Throws `invalid_use` for other names.
+/// Returns the call that has this name in OpenSHMEM. Throws `invalid_use` for other names.
 AtomicCall atomic_call_named(std::string_view word);
 
 namespace detail {
 
-/// By AtomicCall. Those of integers do nothing to other types.
+/// Indexed by AtomicCall. Calls for integers do nothing for other types.
 template <class T>
 inline constexpr T (*atomic_functions[])(Context& rma, Symmetric<T> at, T value, T expected, Rank peer,
                                          CallSite where) = {
@@ -112,13 +112,13 @@ inline constexpr T (*atomic_functions[])(Context& rma, Symmetric<T> at, T value,
 
 }  // namespace detail
 
-/// What was there before, and 0 where the call does not fetch. `value` and `expected` count where the call takes them.
-/// The call must take elements of this type.
+/// Returns the value before the update, or 0 if the call does not fetch. Uses `value` and `expected` if the call takes
+/// them. The call must take elements of this type.
 template <class T>
 T run_atomic(Context& rma, AtomicCall call, Symmetric<T> at, T value, T expected, Rank peer, CallSite where) {
   return detail::atomic_functions<T>[std::size_t(call)](rma, at, value, expected, peer, where);
 }
-/// Calls `f(T{})` for a type that the call takes. Throws `invalid_use` for others.
+/// Calls `f(T{})` for a type that the call takes. Throws `invalid_use` for other types.
 template <class F>
 decltype(auto) with_word_of(AtomicCall call, ElementType type, F&& f) {
   const AtomicForm& form = form_of(call);
@@ -127,7 +127,7 @@ decltype(auto) with_word_of(AtomicCall call, ElementType type, F&& f) {
   return with_word<WordTypes::numbers>(type, form.word, f);
 }
 
-/// A word as the low bits of 64, which is how code without templates holds it.
+/// Converts between a word and the low bits of a 64-bit number, by which code without templates holds it.
 template <class T>
 T word_of_bits(std::uint64_t bits) {
   T value;
@@ -140,7 +140,7 @@ std::uint64_t bits_of_word(T value) {
   std::memcpy(&bits, &value, sizeof value);
   return bits;
 }
-/// run_atomic() of the first element at `at`.
+/// Calls run_atomic() for the element at `at`.
 inline std::uint64_t run_atomic_on_bits(Context& rma, AtomicCall call, ElementType type, void* at, std::uint64_t value,
                                         std::uint64_t expected, Rank peer, CallSite where) {
   return with_word_of(call, type, [&]<class T>(T) {
@@ -159,9 +159,10 @@ constexpr bool waits(Several what) noexcept {
 /// Throws `invalid_use` for a number of values or of entries of `skip` that does not fit.
 void check_several(Several what, std::size_t variables, std::size_t wanted, std::size_t skip);
 
-/// Puts the places of variables that compare so into `places`, which has room for all, and returns how many there are:
-/// none where a test has found none, and all where `all` of them do. `wanted` has one value, or one for each variable,
-/// and `skip` is empty or has one number for each, where any but 0 leaves the variable out; else throws `invalid_use`.
+/// Writes the indices of the variables that satisfy the comparison to `places`, which has room for all, and returns
+/// their number: 0 if a test has found none, and all of them for the `all` kinds. `wanted` has one value, or one for
+/// each variable; `skip` is empty or has one number for each, where a nonzero number excludes the variable. Throws
+/// `invalid_use` for other lengths.
 template <class T>
 Index look_at_several(Context& rma, Several what, Symmetric<T> words, std::span<Index> places, Comparison comparison,
                       std::span<const T> wanted, std::span<const int> skip, CallSite where) {

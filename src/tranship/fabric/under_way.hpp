@@ -1,8 +1,8 @@
-// Private: UnderWay, what a rank has started and not finished: exchanges in flight. Every wait of the rank and every
-// loop that polls moves it on, so that ranks may finish in any order what they have started.
+// Private: UnderWay: the operations that a rank has started and not finished (exchanges in flight). Every wait and
+// every polling loop of the rank advances them, so that ranks may finish their operations in any order.
 //
-// A list of one rank, for its world and the sub-worlds of that. To join and to leave it costs a lock, which is free
-// unless another thread destroys an item, as a collector of garbage may.
+// There is one list per rank, for its world and all sub-worlds. Joining and leaving take a lock, which is free unless
+// another thread destroys an item, as a garbage collector may.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tranship {
 
-/// How the rank spends its time while what it has started moves on.
+/// The activity of the rank during which its operations advance.
 enum class Meanwhile : std::uint8_t { waits, polls };
 
 /// Used by the thread of its rank.
@@ -42,17 +42,18 @@ class UnderWay {
  public:
   class Item : private Link {
    public:
-    /// Moves what can be moved now. Never waits, and keeps what has gone wrong for those who wait for it. May leave the
+    /// Moves whatever can be moved now. Never waits; keeps an error for the call that waits for the item. May leave the
     /// list.
     virtual void move_on(Meanwhile meanwhile) = 0;
-    /// Keeps it while it moves: where ranks are fibers, another one may destroy its owner meanwhile.
+    /// Returns an owner that keeps the item alive during move_on(): where ranks are fibers, another rank may destroy
+    /// the owner of the item meanwhile.
     virtual std::shared_ptr<void> kept() = 0;
 
    protected:
     Item() = default;
     ~Item() { leave(); }
-    /// By any thread; then it does not move any more, but for a rank that is a fiber of the same thread and is in
-    /// move_on(). Before anything is destroyed that move_on() touches.
+    /// May be called by any thread. Afterwards the item no longer moves, except if it is in move_on() of a rank that is
+    /// a fiber of the same thread. Must be called before anything that move_on() uses is destroyed.
     void leave() noexcept {
       if (UnderWay* const list = list_.load(std::memory_order_acquire)) list->remove(*this);
     }
@@ -70,11 +71,11 @@ class UnderWay {
     while (items_.next != &items_) unlink(static_cast<Item&>(*items_.next));
   }
 
-  /// The rank is about to leave as failed, though no exception is on its way here.
+  /// Records that the rank is about to leave as failed although no exception is visible here.
   void set_failing() noexcept { is_failing_ = true; }
   bool is_failing() const noexcept { return is_failing_; }
 
-  /// Does nothing where it is in the list.
+  /// Does nothing if the item is in a list already.
   void join(Item& item) {
     if (item.list_.load(std::memory_order_relaxed) != nullptr) return;
     const Owning owning(*this);
@@ -86,8 +87,8 @@ class UnderWay {
     if (const int count = count_.load(std::memory_order_relaxed); count > 0) [[unlikely]]
       move(count, meanwhile, nullptr);
   }
-  /// Moves the item that was not moved for longest, except one that moves itself, so that a loop costs as much whatever
-  /// is under way.
+  /// Advances the item that has waited longest, other than `but`, which advances itself. The cost does not depend on
+  /// the number of items.
   void move_one(Meanwhile meanwhile, const Item& but) {
     const int others = count_.load(std::memory_order_relaxed) - (but.list_.load(std::memory_order_relaxed) ? 1 : 0);
     if (others > 0) [[unlikely]]
@@ -95,12 +96,12 @@ class UnderWay {
   }
 
  private:
-  /// An address that is each thread's own.
+  /// Returns an address that differs between threads.
   static const void* this_thread() noexcept {
     static thread_local const char mark = 0;
     return &mark;
   }
-  /// Holds the list, unless a function or fiber of this thread does already.
+  /// Holds the lock of the list, unless a function or fiber of this thread holds it already.
   class Owning {
    public:
     explicit Owning(UnderWay& list)
@@ -132,7 +133,8 @@ class UnderWay {
     if (item.list_.load(std::memory_order_relaxed) == this) unlink(item);
   }
 
-  /// Those that were not moved for longest; they go to the end of the list. Not from within itself.
+  /// Advances the items that have waited longest and puts them at the end of the list. Does nothing when called from
+  /// within itself.
   void move(int count, Meanwhile meanwhile, const Item* but) {
     if (is_moving_) return;
     const Owning owning(*this);
@@ -163,7 +165,7 @@ class UnderWay {
   Mutex mutex_;
   std::atomic<const void*> owner_ = nullptr;
   bool is_failing_ = false;
-  bool is_moving_ = false;  // by the thread of the rank
+  bool is_moving_ = false;  // used by the thread of the rank only
 };
 
 }  // namespace tranship

@@ -23,7 +23,7 @@
 namespace tranship {
 namespace {
 
-/// Posts a wait for as long as it lasts, also when the predicate throws.
+/// Posts a wait while it lasts, even if the predicate throws.
 class Posted {
  public:
   Posted(Board& board, Rank rank, const WaitNote& note) : board_(board), rank_(rank), since_ns_(now_ns()) {
@@ -51,7 +51,7 @@ class Posted {
 
 }  // namespace
 
-/// By the transport of the default context. What this rank has put before is there when a flag shows so.
+/// Carries flags by the transport of the default context. Earlier puts of this rank are visible before a flag changes.
 class World::CarriedFlags final : public FlagCarrier {
  public:
   explicit CarriedFlags(Context& context) : context_(context) {}
@@ -271,7 +271,7 @@ int World::look(const WaitNote& note) {
   if (acted || waits_ > 0) polling_->end_row();
   const std::int64_t passed = polling_->passed();
   const int polls = polling_->look(*fabric_, note, timeout_ns_);
-  // A transport that only some peers need learns of polls of the others here.
+  // A transport that serves only some peers learns here of polls of the others.
   if (context_->transport_ && !heap_->place().direct.is_empty()) context_->transport_->poll(passed);
   return polls;
 }
@@ -322,7 +322,7 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
         RealSync::pause();
       }
       if (spun.passed()) break;
-      // Who is awaited may have to run on this very core, where others have taken the other ones.
+      // The awaited rank may have to run on this core if other programs have taken the others.
       clock.idle(0);
     }
   }
@@ -335,8 +335,8 @@ void World::wait_within_poll(FunctionRef<bool()> ready, const WaitNote& note, De
   Board& board = fabric_->board();
   Posted posted(board, rank(), note);
   for (;; ++round) {
-    // The reasons to give up are read first and `ready` after them. A rank that has failed or finished published
-    // before that all it ever will (acquire), so if `ready` is still false then, it stays false.
+    // The reasons to give up are read before `ready`. A rank that has failed or finished has published everything
+    // before (acquire), so if `ready` is still false then, it stays false.
     const bool failed = board.has_failed();
     const Rank raiser = note.raised_by;
     const bool left = raiser >= 0 && raiser != rank() && board.finished(raiser);

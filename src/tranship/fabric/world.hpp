@@ -1,9 +1,9 @@
-// Detail: World: one rank's view of all ranks that run together: who am I, how many are we, whom can I reach, wait for
-// me.
+// Detail: World: one rank's view of all ranks that run together: its own number, their count, which memory it can
+// reach, and how to wait.
 //
-// Every wait has a deadline; none hangs silently. A wait fails with `timeout` (the message says who waits on what,
-// since when, and what all others are doing), or with `peer_lost` as soon as a rank has failed, or has returned without
-// doing what is awaited of it. A failed world can only be left: after such an error no further collective call is
+// Every wait has a deadline; none hangs silently. A wait throws `timeout` (the message says who waits for what, since
+// when, and what all other ranks are doing), or `peer_lost` as soon as a rank has failed, or has returned without doing
+// what the wait needs from it. After such an error a rank can only leave the world; no further collective call is
 // possible.
 #pragma once
 
@@ -39,17 +39,17 @@ namespace detail {
 class Polls;
 }
 
-/// The timeout of waits where nothing else is said: 60 s, or what the environment variable TRANSHIP_TIMEOUT gives:
-/// seconds, or "off" for never (INT64_MAX). Throws `bad_text` for anything else.
+/// Returns the timeout of waits where none is given: the value of the environment variable TRANSHIP_TIMEOUT in seconds,
+/// or "off" for no timeout (INT64_MAX); 60 s if it is not set. Throws `bad_text` for any other text.
 std::int64_t default_timeout_ns();
 
-/// Of memory that a rank asks for.
+/// Initial content of memory that a rank requests.
 enum class MemoryContent : std::uint8_t { any, zeros };
 
-/// Used by the thread of its rank only. It lives as long as the function that launch() runs, or as its RankScope;
-/// arrays, exchanges, teams and contexts must be gone before. Calls marked collective must be made by all ranks, in the
-/// same order; they wait for all ranks until the timeout, and throw `mismatch` on every rank when the calls differ,
-/// `timeout` and `peer_lost`. All other calls are local and do not wait, except the waits.
+/// Used by the thread of its rank only. A World lives as long as the function that launch() runs, or as its RankScope;
+/// arrays, exchanges, teams and contexts must be destroyed before it. Every rank must make the calls marked collective,
+/// in the same order. They wait for all ranks until the timeout. They throw `mismatch` on every rank when the calls
+/// differ, and `timeout` or `peer_lost`. All other calls are local, and only the waits wait.
 class World {
  public:
   World(Fabric& fabric, std::int64_t timeout_ns);
@@ -62,34 +62,35 @@ class World {
 
   /// Throws `invalid_use` for a rank that is not in this world.
   PeerKind peer_kind(Rank peer) const;
-  /// The address under which this rank can load and store what lies at `address` in the memory of `peer`, or nullptr
-  /// when that peer is only messaged. Throws `invalid_use` for a rank that is not in this world.
+  /// Returns the address at which this rank can load and store what lies at `address` in the memory of `peer`, or
+  /// nullptr if that peer is only messaged. Throws `invalid_use` for a rank that is not in this world.
   void* reach(Rank peer, const void* address) const;
-  /// Whether peers that are reachable can reach what this rank has at `address`: anything where ranks are threads; in
-  /// processes the symmetric heap and what local_memory() gives.
+  /// Returns true if reachable peers can reach this rank's memory at `address`. Where ranks are threads this holds for
+  /// all memory; where they are processes, for the symmetric heap and memory from local_memory().
   bool is_exposed(const void* address) const noexcept;
 
-  /// For people: who answers peers that are only messaged while this rank computes; empty where all are reachable.
+  /// For display: names who answers messaged peers while this rank computes; empty if all peers are reachable.
   std::string_view progress() const noexcept;
 
-  /// The rank that a rank of this world was launched as: another one in a sub-world.
+  /// Returns the number under which `rank` was launched. It differs from `rank` in a sub-world.
   Rank launched_rank(Rank rank) const noexcept;
 
-  /// Whether a rank has finished or failed. Acquire: what it wrote before is seen. Throws `invalid_use` for none.
+  /// Returns true if a rank has finished or failed. Acquire: everything that it wrote before is visible. Throws
+  /// `invalid_use` for a rank that is not in this world.
   bool has_ended(Rank peer) const;
-  /// What a rank does now, as failures report it: "running", "finished", "failed: ...", "waiting for ... for 0.2 s". A
-  /// wait shows once it has lasted longer than a short spin. Throws `invalid_use` for a rank that is not in this world.
+  /// Describes what a rank does now, in the words of error messages: "running", "finished", "failed: ...", "waiting for
+  /// ... for 0.2 s". A wait shows only after a short spin. Throws `invalid_use` for a rank that is not in this world.
   std::string activity_of(Rank peer) const;
 
-  /// All ranks; those that can load and store each other's memory; those of this machine. These are collective as every
-  /// team is, each by itself.
+  /// The team of all ranks; of the ranks that can load and store this rank's memory; of the ranks of this machine. In a
+  /// sub-world, the first call of shared_team() and of node_team() is collective over the sub-world.
   Team& team() noexcept { return team_; }
   Team& shared_team();
   Team& node_team();
 
-  /// Collective. A barrier completes this rank's transfers of the default context and waits for all ranks: what any of
-  /// them wrote or put before is seen by all after it. A sync only waits: what ranks stored is seen, puts may still be
-  /// on their way. The others gather, or spread, few bytes of each rank, for set-ups.
+  /// Collective. barrier() completes this rank's transfers of the default context and waits for all ranks; afterwards
+  /// every rank sees everything that any rank wrote or put before. sync() only waits: stores are visible afterwards,
+  /// puts may still be pending. all_gather() and broadcast() exchange a few bytes per rank during set-up.
   void barrier(CallSite where = CallSite::here()) { team_.barrier(where); }
   void sync(CallSite where = CallSite::here()) { team_.sync(where); }
   void all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where = CallSite::here()) {
@@ -103,17 +104,17 @@ class World {
     team_.broadcast(data, size_bytes, root, where);
   }
 
-  /// A power of two, up to 2 MiB: as far as the heaps of all ranks are aligned alike.
+  /// A power of two, at most 2 MiB: the heaps of all ranks are aligned alike up to this size.
   struct Alignment {
     std::size_t bytes = 64;
   };
-  /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, at addresses that are multiples
-  /// of 64 bytes and of the alignment on every rank; none for a count of 0. Completes the transfers of the default
-  /// context, so that none comes to memory that was released; those of other contexts must be complete before. Throws
-  /// `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has none, or not enough for a
-  /// block of 256 MiB or more, whose memory the system grants when it is touched; `invalid_use` for a
-  /// negative count, for more bytes than 63 bits count, and for an alignment that is no power of two, or larger than 2
-  /// MiB.
+  /// Collective. Allocates `count` zeroed elements in the symmetric heap of every rank, at addresses that are multiples
+  /// of 64 bytes and of the alignment on every rank; an empty array for a count of 0. Completes the transfers of the
+  /// default context first, so that none of them writes to memory that is reused; transfers of other contexts must be
+  /// complete before the call. Throws on every rank: `mismatch` when the calls differ; `no_memory` when the heap of any
+  /// rank has no room, or the system lacks memory for the blocks of all ranks. For blocks of 256 MiB or more, which the
+  /// system grants page by page on first touch, it only has to have memory for one of them. Throws `invalid_use` for a
+  /// negative count, for a size that exceeds 63 bits, and for an alignment that is not a power of two or exceeds 2 MiB.
   template <Transferable T>
   SymmetricArray<T> allocate(Index count, Alignment alignment, CallSite where = CallSite::here()) {
     std::shared_ptr<void> memory =
@@ -125,97 +126,99 @@ class World {
   SymmetricArray<T> allocate(Index count, CallSite where = CallSite::here()) {
     return allocate<T>(count, Alignment{}, where);
   }
-  /// The same for a type that is known at run time. The memory is released with its last owner; nullptr for none.
+  /// Allocates elements of a type that is known at run time. The memory is released with its last owner; nullptr for a
+  /// count of 0.
   std::shared_ptr<void> allocate(ElementType type, Index count, CallSite where = CallSite::here()) {
     return allocate_bytes(count, std::size_t(size_bytes(type)), Alignment{}.bytes, std::uint8_t(type), where);
   }
-  /// Collective: as allocate, of `bytes_max` addresses, of which each rank touches and its peers reach the first
-  /// `own_bytes`, which take memory. All ranks bring the same `bytes_max`.
+  /// Collective. Allocates as allocate() does, but reserves `bytes_max` addresses, the same number on all ranks, while
+  /// only the first `own_bytes` of a rank take memory. The rank and its peers may touch only these.
   SymmetricArray<std::byte> allocate_uneven(std::size_t bytes_max, std::size_t own_bytes,
                                             CallSite where = CallSite::here());
-  /// Collective: frees at once, after all ranks have come here. Completes the transfers of the default context, as
-  /// allocate does. Throws `mismatch` when they free different ones.
+  /// Collective. Waits for all ranks, then frees the array at once. Completes the transfers of the default context, as
+  /// allocate() does. Throws `mismatch` when ranks free different arrays.
   template <class T>
   void free(SymmetricArray<T> array, CallSite where = CallSite::here()) {
     free_bytes(std::move(array).take_memory(), where);
   }
-  /// Collective: makes memory of the program's own symmetric, where it lies, with what it holds: as many bytes on every
-  /// rank, in whole pages of base/pages.hpp. It may not be written meanwhile. What children of a fork write there is
-  /// written for this rank.
+  /// Collective. Makes the program's own memory symmetric in place and keeps its content. All ranks pass the same
+  /// number of bytes, in whole pages (base/pages.hpp). Nothing may write to the memory during the call. Writes of a
+  /// forked child to this memory are writes of this rank.
   ///
-  /// Throws on every rank, and leaves the memory of all as it is, when any brings what cannot be symmetric:
-  /// `invalid_use` for no whole pages, for addresses where nothing is mapped or that cannot be loaded and stored, and
-  /// for some that are registered already; `unsupported` for pages that can be executed, and, where ranks are
-  /// processes, for memory that is shared with a file or with another process, which would see nothing of what comes
-  /// there. Where ranks are threads such memory stays shared. Else as allocate.
+  /// If memory of any rank cannot be registered, the call throws on every rank and leaves all memory as it is:
+  /// `invalid_use` for partial pages, for addresses that are not mapped or cannot be both loaded and stored, and for
+  /// memory that is already registered; `unsupported` for executable pages and, where ranks are processes, for memory
+  /// shared with a file or with another process, which would not see what peers write there. Where ranks are threads,
+  /// such memory stays shared. Throws otherwise as allocate() does.
   template <Transferable T>
   RegisteredMemory register_memory(std::span<T> memory, CallSite where = CallSite::here()) {
     return register_bytes(memory.data(), memory.size_bytes(), where);
   }
-  /// Collective: the same of all static variables of the executable. Those of shared libraries are not among them.
-  /// Throws `unsupported` where ranks are threads, which share theirs.
+  /// Collective. Registers all static variables of the executable, but none of shared libraries. Throws `unsupported`
+  /// where ranks are threads, since they share their static variables; otherwise as register_memory() does.
   RegisteredMemory register_statics(CallSite where = CallSite::here());
   HeapUsage heap_usage() const noexcept;
   const SymmetricHeap& heap() const noexcept { return *heap_; }
 
-  /// The default context, in which put, get, signals and atomics are found (context.hpp).
+  /// The default context, for put, get, signals and atomics (context.hpp).
   Context& context() noexcept { return *context_; }
 
-  /// Memory of this rank that its peers reach where they reach any; nullptr when there is none. Aligned to 64 bytes,
-  /// freed when the last copy goes, be it after the world has ended. Where ranks are threads, the pages of a large
-  /// block of zeros come when they are touched, so that asking for it takes no time. Not collective.
+  /// Returns memory of this rank that every reachable peer can reach, aligned to 64 bytes; nullptr when there is none.
+  /// It is freed with its last copy, which may outlive the world. Where ranks are threads, the pages of a large zeroed
+  /// block are obtained on first touch, so the call takes almost no time. Not collective.
   std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content = MemoryContent::any);
 
-  /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
-  /// when `count` is less than 1. Letting go of them is not collective.
+  /// Collective. Allocates `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, and
+  /// `invalid_use` when `count` is less than 1. Releasing them is not collective.
   SharedFlags shared_flags(int count, const char* label, CallSite where = CallSite::here());
 
-  /// What waits of this rank, and loops that poll, call from its thread every hundredth of a second or so;
-  /// nullptr: nothing. What it throws ends the wait as any exception of the program does:
-  /// that is how a face lets Ctrl-C through. It must not call this world.
+  /// A function that this rank's waits and polling loops call from its thread about every 10 ms; nullptr for none. An
+  /// exception that it throws ends the wait, as any exception of the program does; interfaces of other systems use it
+  /// to let Ctrl-C through. It must not call this world.
   using InterruptCheck = void (*)();
   void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check_ = check; }
 
-  /// Ends all ranks, of all machines and of the outermost world, with the low 8 bits of `status`; of several calls the
-  /// first counts. What the streams of stdio hold is written (that of std::cout, too, unless the program has parted
-  /// them by sync_with_stdio); nothing is destroyed, and no handler of std::atexit is called. Where ranks are threads
-  /// or simulated, their one process ends. Where they are processes, the others end when they next wait, poll, or leave
-  /// the world; those that have not within a quarter of a second are killed by what has launched them, and `tranship
-  /// launch` ends with this status. launch_processes() returns where it is 0, and throws where it is not.
+  /// Ends all ranks, on all machines and in the outermost world, with the low 8 bits of `status`; the first of several
+  /// calls counts. Buffers of stdio streams are flushed (that of std::cout, too, unless the program called
+  /// sync_with_stdio(false)); nothing is destroyed, and no handler of std::atexit runs. Where ranks are threads or
+  /// simulated, their one process ends. Where they are processes, each of the others ends when it next waits, polls or
+  /// leaves the world; their launcher kills those that have not ended after 250 ms, and `tranship launch` ends with
+  /// this status. launch_processes() returns if the status is 0, and throws otherwise.
   [[noreturn]] void global_exit(int status);
 
-  /// Throws `peer_lost` with its reason when a rank has failed. For those who wait by other means than these.
+  /// Throws `peer_lost` with the reason when a rank has failed. For code that waits by other means than the waits here.
   void check_failed() const;
-  /// The same for loops that poll by other means (SharedFlags): `note` says what they have seen. Throws as polls of a
-  /// Context do (context.hpp). Returns how many looks of the loop may pass until the next call.
+  /// The check for loops that poll by other means than a Context (SharedFlags): `note` says what they have seen. Throws
+  /// as polls of a Context do (context.hpp). Returns how many polls the loop may make until the next call.
   int look(const WaitNote& note);
 
-  /// The list of what waits and polls of this rank move on: that of the outermost world.
+  /// The list of operations that waits and polls of this rank advance; sub-worlds share the list of the outermost
+  /// world.
   UnderWay& under_way() noexcept { return *under_way_; }
 
-  /// For interpreters, whose exceptions are not seen on their way: this rank is about to leave as failed. What it has
-  /// in flight is withdrawn as by an exception, in this world and in those that it is part of.
+  /// For interpreters, whose exceptions are not visible to C++: announces that this rank is about to leave as failed.
+  /// Its operations in flight are withdrawn as by an exception, in this world and in the worlds around it.
   void set_failing() noexcept;
-  /// Whether what has begun while so many exceptions were on their way is ended by a failure: it is abandoned, not
-  /// completed.
+  /// Returns true if an operation that began with `exceptions_before` uncaught exceptions now ends because of a
+  /// failure; it is then abandoned instead of completed.
   bool is_failing_since(int exceptions_before) const noexcept;
 
-  /// Throws `invalid_use` in a child that the rank has forked, which is no rank. So does every call that acts for the
-  /// rank: transfers, waits, exchanges, and all that is collective.
+  /// Throws `invalid_use` in a forked child, which is not a rank. Every call that acts for the rank (transfers, waits,
+  /// exchanges, all collective calls) checks this, too.
   void check_process() const { process_.check(rank()); }
 
   std::int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  /// For later waits of this rank; INT64_MAX is never.
+  /// Sets the timeout of later waits of this rank; INT64_MAX for no timeout.
   void set_timeout_ns(std::int64_t timeout_ns) noexcept { timeout_ns_ = timeout_ns; }
-  /// Now plus the timeout.
+  /// Returns a deadline one timeout from now.
   Deadline deadline() const noexcept { return Deadline::after_ns(timeout_ns_); }
-  /// Returns true when the deadline has passed, in the time of the back-end.
+  /// Returns true when the deadline has passed, by the clock of the back-end.
   bool has_passed(Deadline deadline);
 
-  /// Waits until `ready()` is true, calling it from this thread: spinning, then yielding, then sleeping for up to 1 ms.
-  /// When `ready()` is true before the call, this costs the one call. `ready` may itself make progress; what it throws
-  /// passes through. What is under way moves on after each call that gives false. It is called once more after a
-  /// failure has been seen: what is true is never reported as failed.
+  /// Waits until `ready()` returns true. Calls it from this thread: spinning, then yielding, then sleeping for up to 1
+  /// ms. If it is true at once, the wait costs this one call. `ready` may itself make progress; its exceptions pass
+  /// through. After each call that returns false, the rank's operations in flight advance. After a failure has been
+  /// seen, `ready` is called once more, so that a condition that holds is never reported as failed.
   template <class Ready>
   void wait_until(Ready&& ready, const WaitNote& note) {
     check_process();
@@ -227,15 +230,15 @@ class World {
     if (!ready()) wait_longer(ready, note, deadline);
   }
 
-  /// For transports: a poll whose answer is waited for remains a poll.
+  /// For transports: waits for the answer to a poll, and still counts as a poll.
   template <class Ready>
   void wait_for_answer(Ready&& ready, const WaitNote& note) {
     check_process();
     if (!ready()) wait_within_poll(ready, note, deadline());
   }
 
-  /// Waits until a word is `at_least` that value (acquire). Where the note names no rank, the owner of the word is
-  /// meant to raise it.
+  /// Waits until a word is `at_least` the value (acquire). If the note names no rank, the owner of the word is expected
+  /// to raise it.
   void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note);
   void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note, Deadline deadline);
 
@@ -257,7 +260,7 @@ class World {
   RegisteredMemory register_bytes(void* memory, std::size_t size_bytes, CallSite where);
   void idle(int round);
   int spin_rounds() const noexcept;
-  /// A team of which every rank says its own members, which has a predefined slot in the whole world.
+  /// Makes a team of which each rank gives its own members; it has a predefined slot in the outermost world.
   Team predefined_team(const Members& members, int slot);
 
   void wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);
@@ -277,7 +280,7 @@ class World {
   InterruptCheck interrupt_check_ = nullptr;
   std::int64_t interrupt_checked_ns_ = 0;
   std::unique_ptr<Polling> polling_;
-  int waits_ = 0;  // that call this: polls of their conditions have their deadlines
+  int waits_ = 0;  // in progress: while there are any, polls belong to their conditions, which have deadlines
   std::unique_ptr<UnderWay> own_under_way_;
   UnderWay* under_way_;
   detail::ContextList contexts_;

@@ -27,15 +27,15 @@ std::optional<std::size_t> RangeAllocator::place_in(const Part& part, std::size_
 
 std::optional<RangeAllocator::Part> RangeAllocator::find(std::size_t size_bytes, std::size_t alignment) const {
   const auto has_room = [&](const Part& part) { return place_in(part, size_bytes, alignment).has_value(); };
-  // A part of this size has room wherever it begins. Shorter ones have it if they begin at a good place: a few are
-  // looked at first, and all of them only before there is none.
+  // A part of this size has room at any alignment. Shorter parts have room only if they begin at a suitable offset: a
+  // few of them are tried first, the rest only when no longer part has room.
   const auto shortest = by_size_.lower_bound({size_bytes, 0});
   const auto sure = by_size_.lower_bound({size_bytes + std::min(alignment - 1, size_bytes_ - size_bytes), 0});
   constexpr int tries = 8;
   auto part = shortest;
   for (int i = 0; i < tries && part != by_size_.end(); ++i, ++part)
     if (has_room(*part)) return *part;
-  const auto roomy = std::find_if(sure, by_size_.end(), has_room);  // the first of them, but at the end of the range
+  const auto roomy = std::find_if(sure, by_size_.end(), has_room);  // the first one, except at the end of the range
   if (roomy != by_size_.end()) return *roomy;
   part = std::find_if(part, by_size_.end(), has_room);
   return part == by_size_.end() ? std::nullopt : std::optional(*part);

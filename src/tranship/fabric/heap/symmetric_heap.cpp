@@ -19,24 +19,24 @@
 
 namespace tranship {
 
-/// The number of blocks that this rank has released and others still hold. Any thread may release them.
+/// The number of blocks that this rank has released and other ranks still hold. Any thread may release one.
 struct SymmetricHeap::Released {
   std::atomic<Index> count = 0;
 };
 
-/// What this rank has lent, at the end of the heap, by offset. It stays lent until no borrower holds it any more, which
-/// a rank learns when it next meets all of them, or all ranks.
+/// The parts at the end of the heap that this rank has lent, by offset. A part stays lent until no borrower holds it,
+/// which a rank learns when it next meets all of them, or all ranks.
 struct SymmetricHeap::Lendings {
   struct One {
     std::size_t size_bytes = 0;
     Members borrowers;
     bool is_held = true;          ///< by this rank; any thread may release it
-    std::size_t words_bytes = 0;  ///< at its beginning, by which kernels meet; 0 for a sub-world
+    std::size_t words_bytes = 0;  ///< words for kernels, at the beginning; 0 for a sub-world
   };
   std::mutex mutex;
   std::map<std::size_t, One> by_offset;
 
-  /// Where those begin that this rank holds.
+  /// Returns the lowest offset of a part that this rank holds.
   std::size_t lowest_held(std::size_t otherwise) const {
     for (const auto& [offset, one] : by_offset)
       if (one.is_held) return offset;
@@ -67,19 +67,19 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 amount(request.alignment, "byte"), place_.alignment_bytes, world_.rank(), short_name(where));
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
-  // What this rank has put must not come to what is allocated next.
+  // Pending puts of this rank must not write to the block that is allocated next.
   world_.context().quiet(where);
-  // Many small blocks are as much memory as a large one. All ranks count alike, so all ask or none.
+  // Many small blocks need as much memory as a large one. All ranks count alike, so either all ask or none does.
   constexpr std::size_t worth_asking = std::size_t(1) << 20;
   const Asking asking = unasked_bytes_ + request.size_bytes >= worth_asking ? Asking::yes : Asking::no;
   const Index available = free_released(asking, everyone, call, where);
   if (request.size_bytes == 0) return nullptr;
 
-  // Whole lines, so that what ranks write for different blocks does not share one.
+  // Whole cache lines, so that two blocks never share one.
   const std::size_t bytes = round_up(request.size_bytes, 64);
   const std::size_t alignment = std::max<std::size_t>(request.alignment, 64);
   const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
-  if (!offset)  // on every rank, for all keep the same books
+  if (!offset)  // on every rank, since all keep the same records
     throw_error(ErrorCode::no_memory,
                 "the symmetric heap of {} a rank has no room for {}: {} are in use, {} are free in one piece{}; "
                 "TRANSHIP_HEAP makes it larger (rank {}, {})",
@@ -90,7 +90,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                     : "",
                 world_.rank(), short_name(where));
 
-  // Of a sparse block each rank may touch as little as it will, but it could touch all of it.
+  // Each rank may touch little of a sparse block, but it could touch all of it.
   const bool is_sparse = bytes >= Domain::sparse_bytes_min;
   if (is_sparse && double(bytes) > double(available)) {
     ranges_.release(*offset);
@@ -98,7 +98,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 amount(bytes, "byte"), available, world_.rank(), short_name(where));
   }
   if (const double all = double(bytes) * fabric_.on_this_machine().count; !is_sparse && all > double(available)) {
-    ranges_.release(*offset);  // on every rank, too: systems would rather end processes than refuse
+    ranges_.release(*offset);  // on every rank, too: systems rather kill processes than refuse memory
     throw_error(ErrorCode::no_memory, "symmetric heaps of {} for each of {}; {} are available (rank {}, {})",
                 amount(bytes, "byte"), amount(fabric_.on_this_machine().count, "rank"), available, world_.rank(),
                 short_name(where));
@@ -177,7 +177,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
   struct Some {
     Index available = INT64_MAX;
     std::uint64_t size_bytes = 0;
-    std::uint64_t words = 0;  ///< of bits, up to the last block that it has released
+    std::uint64_t words = 0;  ///< of bits, up to the last block that this rank has released
     std::uint64_t bits[words_max] = {};
   };
   const auto least = [](const Some& a, const Some& b) {
@@ -193,7 +193,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
     const std::lock_guard lock(lendings_->mutex);
     mine.size_bytes = lendings_->lowest_held(place_.size_bytes);
   }
-  // All ranks keep the same books, so a block has the same number on all of them.
+  // All ranks keep the same records, so a block has the same number on all of them.
   const std::vector<std::uint64_t> bits = released_bits();
   mine.words = bits.size();
   std::vector<std::uint64_t> by_all;
@@ -214,7 +214,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
   const std::size_t size_bytes = all.size_bytes;
   const Index available = all.available;
   ranges_.resize(size_bytes);
-  // What lies below the lowest that any rank holds is held by none.
+  // No rank holds a part below the lowest one that any rank holds.
   const std::lock_guard lock(lendings_->mutex);
   auto& lendings = lendings_->by_offset;
   lendings.erase(lendings.begin(), lendings.lower_bound(size_bytes));
@@ -224,13 +224,13 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
 SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size_t> wanted, CallKind kind,
                                         CallSite where) {
   const Call call{.kind = kind, .size_bytes = wanted.value_or(0)};
-  // What is more than the heap is not rounded: it may be more than any number of pages.
+  // A size above that of the heap is not rounded, which could overflow.
   const std::size_t asked = wanted.value_or(place_.size_bytes / 8);
   const std::size_t size_bytes =
       asked > place_.size_bytes ? asked : round_up(std::max<std::size_t>(asked, 1), page_bytes());
 
-  /// What this rank must not give away, from the highest end down. What it has released, and all who had it are here:
-  /// those of them that still hold it will say so.
+  /// Parts that this rank cannot give away, from the highest end down. A part that it has released itself is excluded
+  /// only if all its borrowers are here: those that still hold it object themselves.
   struct Used {
     std::size_t begin = 0, end = 0;
   };
@@ -261,14 +261,14 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
     return size_bytes > end ? std::nullopt : below(end);
   };
 
-  /// Places, one byte further; 0: this rank has none.
+  /// Proposed places plus 1; 0 if this rank has none.
   struct Places {
     std::uint64_t lowest = 0, highest = 0;
   };
   const auto both = [](const Places& a, const Places& b) {
     return Places{std::min(a.lowest, b.lowest), std::max(a.highest, b.highest)};
   };
-  // The lowest place that any of them proposes is the highest one that all may have, so they go on from there.
+  // The highest place that suits all is at most the lowest proposal, so the search continues from there.
   Places places;
   for (std::size_t limit = place_.size_bytes;; limit = places.lowest - 1 + size_bytes) {
     const std::optional<std::size_t> place = highest_below(limit);
@@ -289,7 +289,7 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   ever_lent_from_ = std::min(ever_lent_from_, offset);
   {
     const std::lock_guard lock(lendings_->mutex);
-    // No borrower holds what was lent there before, or it would not have agreed.
+    // No borrower holds the parts that were lent there before; otherwise it would not have agreed.
     std::erase_if(lendings_->by_offset, [&](const auto& before) {
       return before.first < offset + size_bytes && offset < before.first + before.second.size_bytes;
     });
@@ -307,7 +307,7 @@ std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t siz
   const Lent lent = lend(borrowers, size_bytes, CallKind::kernel_team, where);
   const Result<void> obtained = fabric_.domain().obtain(lent.offset_bytes, lent.size_bytes);
   if (obtained.ok()) std::memset(own(lent.offset_bytes), 0, size_bytes);
-  // No borrower raises a word before all have made theirs zero.
+  // No borrower may raise a word before all have zeroed theirs.
   agree(borrowers, {.kind = CallKind::kernel_team, .size_bytes = size_bytes}, obtained,
         fmt::format("cannot get {} for the words of a team", amount(size_bytes, "byte")), where);
   return lent.hold;
@@ -316,7 +316,7 @@ std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t siz
 void SymmetricHeap::make_zero(std::size_t first, std::size_t end) {
   if (first >= end) return;
   if (end - first < Domain::sparse_bytes_min) return void(std::memset(own(first), 0, end - first));
-  // Whole pages that are given back hold zeros, and take no memory.
+  // Whole pages that are given back read as zeros and take no memory.
   const std::size_t pages_first = round_up(first, page_bytes()), pages_end = round_down(end, page_bytes());
   fabric_.domain().give_back(pages_first, pages_end - pages_first);
   std::memset(own(first), 0, pages_first - first);

@@ -24,7 +24,7 @@ HeapView heap_view(const World& world) noexcept {
 namespace detail {
 namespace {
 
-/// Unwinds a lane whose grid has failed.
+/// Thrown to unwind a lane whose grid has failed.
 struct Cancelled {};
 
 std::string name_of(const GroupCall& call) {
@@ -44,7 +44,7 @@ bool is_same_place(const GroupCall& a, const GroupCall& b) {
   return std::strcmp(a.name, b.name) == 0 && a.where.line == b.where.line &&
          std::strcmp(a.where.file, b.where.file) == 0;
 }
-/// The first argument that differs between two calls of one operation, or -1.
+/// Returns the first argument that differs between two calls of one operation, or -1.
 int argument_that_differs(const GroupCall& a, const GroupCall& b) {
   for (int i = 0; i < GroupCall::arguments_max; ++i)
     if (a.arguments[i].value != b.arguments[i].value) return i;
@@ -58,10 +58,10 @@ struct Worker;
 class Lane final : public LaneExecutor {
  public:
   enum class State {
-    ready,    ///< it can go on, or has not begun
+    ready,    ///< it can run, or has not begun
     meeting,  ///< at an operation of its warp or block
-    waiting,  ///< for something to become true
-    on_rank,  ///< for what is done on the stack of the rank
+    waiting,  ///< until a condition becomes true
+    on_rank,  ///< until a call on the rank's stack has been made
     ended,
   };
 
@@ -75,7 +75,7 @@ class Lane final : public LaneExecutor {
   const WaitNote& note() const noexcept { return *note_; }
 
   void run();
-  /// Whether it can go on now.
+  /// Returns true if the lane can run now.
   bool look() {
     if (state_ == State::waiting && (*ready_)()) state_ = State::ready;
     return state_ == State::ready;
@@ -111,10 +111,10 @@ class Lane final : public LaneExecutor {
   void carried(int lanes) override;
   void stores(KernelSite where, const void* first, std::size_t size_bytes) const override;
 
-  Worker* worker = nullptr;  ///< while it has begun and not ended
+  Worker* worker = nullptr;  ///< from its begin to its end
 
  private:
-  /// Counts polls.
+  /// Counts the polls since the lane has last let others run.
   static constexpr int polls_max = 64;
   bool lets_others_go_on();
   void polled_by(int lanes, FunctionRef<void(Grid&)> look);
@@ -129,7 +129,6 @@ class Lane final : public LaneExecutor {
   const WaitNote* note_ = nullptr;
   FunctionRef<void(Context&)>* on_rank_ = nullptr;
   std::exception_ptr thrown_on_rank_;
-  // Since it has last let others go on.
   int polls_ = 0;
   int polls_of_lanes_ = 0;
   mutable int operations_ = 0;
@@ -144,11 +143,12 @@ class Block {
   std::deque<Lane>& lanes() noexcept { return lanes_; }
   bool ended() const noexcept { return whole_.ended == int(lanes_.size()); }
 
-  /// Whether it is the last one of its group, so that all go on. Throws when it has diverged from one that is there.
+  /// Returns true if the lane is the last one of its group, so that all continue. Throws if it has diverged from a lane
+  /// that has arrived.
   bool arrive(const Lane& lane, Scope scope);
   void end(const Lane& lane);
   unsigned long long& slot(const Lane& lane, Scope scope) noexcept { return group(lane, scope).slot; }
-  /// The error of lanes that can neither go on nor wait.
+  /// Returns the error for lanes that neither run nor wait.
   Error divergence();
 
  private:
@@ -166,7 +166,7 @@ class Block {
   bool stands_at(const Lane& lane, Scope scope) const noexcept {
     return lane.state() == Lane::State::meeting && lane.scope() == scope;
   }
-  /// The first lane of a group that is so; nullptr when none is.
+  /// Returns the first lane of a group that satisfies `is_so`; nullptr if there is none.
   template <class F>
   const Lane* find(const Group& group, F&& is_so) const {
     for (int i = group.first; i < group.first + group.count; ++i)
@@ -183,7 +183,7 @@ class Block {
   std::vector<Group> warps_;
 };
 
-/// Fibers are kept for the next lane. One ends when it is resumed without a lane.
+/// A fiber, kept for later lanes. It ends when it is resumed without a lane.
 struct Worker {
   Lane* lane = nullptr;
   Fiber fiber{[this] {
@@ -222,7 +222,7 @@ class Grid {
 
   void run();
 
-  /// Counts polls of its lanes. Whether as many as World::look has given have passed.
+  /// Counts polls of the grid's lanes. Returns true when the polls that World::look has allowed are used up.
   bool count_polls(int polls) noexcept { return (polls_left_ -= polls) <= 0; }
   void look(const WaitNote& note) {
     detail::Polls(world_).add(-polls_left_);
@@ -234,7 +234,7 @@ class Grid {
   }
 
  private:
-  /// What the lanes of a block have done in a step.
+  /// Result of one step of a block's lanes.
   enum class Went { nowhere, polling, on };
 
   void resume(Lane& lane);
@@ -247,7 +247,7 @@ class Grid {
   FunctionRef<void(const CpuLane&)> kernel_;
   bool checks_blocks_;
   int begun_ = 0;
-  std::list<Block> blocks_;  // that have begun and not ended
+  std::list<Block> blocks_;  // blocks that have begun and not ended
   std::deque<Worker> workers_;
   std::vector<Worker*> idle_;
   std::exception_ptr failure_;
@@ -329,7 +329,7 @@ void Lane::polled_by(int lanes, FunctionRef<void(Grid&)> look) {
   polls_of_lanes_ += lanes;
   if (!lets_others_go_on()) return;
   Grid& grid = block_.grid();
-  // On the rank's own stack, from which a simulated rank can let others go on.
+  // Runs on the rank's own stack, from which a simulated rank can switch to others.
   if (grid.count_polls(std::exchange(polls_of_lanes_, 0))) on_rank([&](Context&) { look(grid); });
   suspend(State::ready);
 }
@@ -408,8 +408,8 @@ Error Block::ended_before(const Lane& ended, Scope scope, const Group& group, co
 }
 
 Error Block::divergence() {
-  // Were all at operations of the block, they would go on. So one is at an operation of its warp, and the lane that it
-  // waits for is at one of the block.
+  // If all were at operations of the block, they would continue. So one lane is at an operation of its warp, and a lane
+  // that it waits for is at one of the block.
   for (const Lane& lane : lanes_)
     if (stands_at(lane, Scope::warp))
       if (const Lane* other = find(group(lane, Scope::warp), [&](const Lane& l) { return stands_at(l, Scope::block); }))
@@ -438,7 +438,7 @@ void Grid::resume(Lane& lane) {
   if (lane.state() == Lane::State::ended) idle_.push_back(std::exchange(lane.worker, nullptr));
 }
 
-/// Resumes each lane that can go on.
+/// Resumes each lane that can run.
 Grid::Went Grid::step(Block& block) {
   Went went = Went::nowhere;
   bool waits = false;
@@ -446,7 +446,7 @@ Grid::Went Grid::step(Block& block) {
     if (failed()) return Went::on;
     if (lane.look()) {
       resume(lane);
-      // One that could still go on has let others go on, because it polls.
+      // A lane that is still ready has yielded because it polls.
       went = std::max(went, lane.state() == Lane::State::ready ? Went::polling : Went::on);
     }
     waits |= lane.state() == Lane::State::waiting;
@@ -490,7 +490,7 @@ void Grid::run() {
     if (failed()) break;
     std::erase_if(blocks_, [](const Block& block) { return block.ended(); });
     if (went == Went::on) continue;
-    if (begun_ < shape_.blocks)  // what lanes poll for may be theirs to do
+    if (begun_ < shape_.blocks)  // the new block may bring what lanes poll for
       blocks_.emplace_back(*this, begun_++, shape_.block);
     else if (blocks_.empty())
       return;

@@ -1,16 +1,16 @@
-// Blocks of lanes on the CPU: runs a kernel that is written for a GPU (lanes/lane.hpp, lanes/rma.hpp) on the thread
-// of its rank. Each lane is a fiber; they take turns, always in the same order. A lane runs until it comes to an
-// operation of its warp or block, where it stays until all others have come, or to a wait, or has polled 64 times (g,
-// get and atomics that fetch): what it looks for may come from another lane.
+// Blocks of lanes on the CPU: runs a kernel that is written for a GPU (lanes/lane.hpp, lanes/rma.hpp) on the thread of
+// its rank. Each lane is a fiber; lanes take turns, always in the same order. A lane runs until it reaches an operation
+// of its warp or block, where it stays until all others have reached it, or reaches a wait, or has polled 64 times (g,
+// get and fetching atomics), since the value may have to come from another lane.
 //
 //   ts::run_block(world, {.lanes = 64}, [&](const ts::CpuLane& lane) { kernel(lane, ts::heap_view(world), ...); });
 //
-// Lanes that diverge throw `invalid_use`, with both lanes, what each of them is at, and where: one ends, or stands at
-// another operation or at another place or with other arguments, while others of its group stand at one. When a lane
-// throws, all others of the grid are unwound, and run_block throws what it threw.
+// Lanes that diverge throw `invalid_use`, which names both lanes, their operations and call sites. Lanes diverge when
+// one ends, or reaches another operation, call site or argument, while others of its group are at an operation. When a
+// lane throws, all other lanes of the grid are unwound, and run_block rethrows the exception.
 //
-// Waits have the deadline of the rank and fail as World::wait_until does, once no lane of the grid can go on; loops
-// that poll fail as those of a Context do. A kernel waits by its lane's operations only, not by those of World and
+// When no lane of the grid can run, waits have the deadline of the rank and fail as World::wait_until does; polling
+// loops fail as those of a Context do. A kernel must wait by operations of its lane only, not by those of World and
 // Context.
 #pragma once
 
@@ -33,16 +33,16 @@ struct LaneBlock {
   static constexpr int lanes_max = 1024;
 
   int lanes = 1;
-  int warp = 32;  ///< lanes of a warp; the last one of a block may have fewer
+  int warp = 32;  ///< lanes per warp; the last warp of a block may have fewer
 };
 struct LaneGrid {
   int blocks = 1;
   LaneBlock block = {};
 };
 
-/// The symmetric heaps of this world, for kernels.
+/// Returns the symmetric heaps of this world, for kernels. Valid while the world lives.
 HeapView heap_view(const World& world) noexcept;
-/// This rank's elements, for kernels.
+/// Returns this rank's elements, for kernels.
 template <class T>
 Span<T> span_of(Symmetric<T> array) noexcept {
   return {array.local(), array.size()};
@@ -50,31 +50,32 @@ Span<T> span_of(Symmetric<T> array) noexcept {
 
 namespace detail {
 
-/// What a lane asks of those who run it.
+/// The services that a lane needs from its executor.
 class LaneExecutor {
  public:
   virtual ~LaneExecutor() = default;
   virtual void meet(Scope scope, const GroupCall& call) = 0;
-  /// The room of a group for one value.
+  /// Returns a group's storage for one value.
   virtual unsigned long long& slot(Scope scope) noexcept = 0;
   virtual void wait(FunctionRef<bool()> ready, const WaitNote& note) = 0;
-  /// A lane has seen what this rank has at `word`.
+  /// Called after a lane has seen the value that this rank has at `word`.
   virtual void saw(const void* word, std::size_t bytes) const = 0;
-  /// Runs `f` on the stack of the rank, which may wait and switch to other ranks.
+  /// Runs `f` on the stack of the rank, where it may wait and switch to other ranks.
   virtual void on_rank(FunctionRef<void(Context&)> f) = 0;
-  /// The note of a wait for what this rank has at `word`.
+  /// Returns the note of a wait for this rank's word at `word`.
   virtual WaitNote note(const GroupCall& call, const void* word) const = 0;
-  /// What misuse throws.
+  /// Returns the error for misuse.
   virtual Error refusal(const GroupCall& call, const char* problem) const = 0;
-  /// Throws that where the rank checks blocks and these bytes of its heap do not lie in one.
+  /// Throws such an error if the rank checks blocks and these bytes of its heap do not lie in one block.
   virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
-  /// After a poll that so many lanes make together: lets others go on sometimes, and throws as polls of a Context do.
+  /// Called after a poll that `lanes` lanes make together. Lets other lanes run after a number of polls, and throws as
+  /// polls of a Context do.
   virtual void polled(int lanes, FunctionRef<WaitNote()> note) = 0;
-  /// The same after a get.
+  /// Does this after a get.
   virtual void got(int lanes, FunctionRef<WaitNote()> note, FunctionRef<LaneTarget()> target) = 0;
-  /// The same after a poll that a Context has made, which throws by itself.
+  /// Does this after a poll made by a Context, which throws by itself.
   virtual void carried(int lanes) = 0;
-  /// The lanes have stored there by themselves.
+  /// Called after the lanes have stored there directly.
   virtual void stores(KernelSite where, const void* first, std::size_t size_bytes) const = 0;
 };
 
@@ -157,7 +158,7 @@ class LaneMessenger {
   void signal(S* signal, S value, SignalOp op, Rank peer, KernelSite where) const {
     executor_->on_rank([&](Context& c) { c.signal(word(signal), std::uint64_t(value), op, peer, site(where)); });
   }
-  /// Before a look at what has come to this rank.
+  /// Called before a look at data that peers may have put here.
   void poll() const {
     executor_->on_rank([](Context& c) { c.poll(); });
   }
@@ -203,7 +204,8 @@ class LaneMessenger {
     return {span.data, static_cast<std::size_t>(span.size)};
   }
 
-  /// Bytes of any meaning. What has another width than a number has is one more dimension, of bytes.
+  /// A view of the elements as bytes of any meaning. If their width is not that of an element type, it has one more
+  /// dimension, of bytes.
   template <class T>
   static StridedView view(const StridedSpan<T>& given) {
     const StridedSpan<T> span = detail::plain(given);
@@ -233,7 +235,7 @@ class LaneMessenger {
 
 }  // namespace detail
 
-/// A group of lanes on the CPU, as lanes/lane.hpp says.
+/// A group of lanes on the CPU with the interface of lanes/lane.hpp.
 template <Scope scope>
 class CpuGroup {
  public:
@@ -318,7 +320,7 @@ class CpuGroup {
   detail::LaneMessenger messenger() const noexcept { return detail::LaneMessenger(*executor_); }
 
  private:
-  /// Of a look at what lies at `local` in the heap of `peer`.
+  /// Returns the note of a look at the counterpart of `local` in the heap of `peer`.
   template <class Call>
   WaitNote note_at(const Call& call, const void* local, Rank peer) const {
     WaitNote note = executor_->note(call(), local);
@@ -331,7 +333,7 @@ class CpuGroup {
   int lanes_;
 };
 
-/// A lane on the CPU, as lanes/lane.hpp says.
+/// A lane on the CPU with the interface of lanes/lane.hpp.
 class CpuLane {
  public:
   CpuLane(detail::LaneExecutor& executor, const LaneGrid& shape, int block, int index)
@@ -360,8 +362,9 @@ namespace detail {
 void run_lanes(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel);
 }
 
-/// Runs `kernel(const CpuLane&)` on every lane of every block. A block begins when those before it have ended or can
-/// only wait, so that blocks may wait for each other. Throws `invalid_use` for a shape that cannot be.
+/// Runs `kernel(const CpuLane&)` on every lane of every block. A block begins when all blocks before it have ended or
+/// can only wait or poll, so blocks may wait for each other. Throws `invalid_use` for a shape without blocks or lanes,
+/// or with more than lanes_max lanes per block, and whatever the kernel throws.
 template <class Kernel>
 void run_grid(World& world, const LaneGrid& shape, Kernel&& kernel) {
   detail::run_lanes(world, shape, [&](const CpuLane& lane) { kernel(lane); });

@@ -22,11 +22,10 @@ namespace context = boost::context;
 
 thread_local Fiber* current_fiber = nullptr;
 
-/// The exceptions that are in flight or being handled, of which the C++ runtime keeps a list for each thread. Each
-/// fiber has its own.
+/// The exceptions in flight or being handled, which the C++ runtime lists per thread. Each fiber has a list of its own.
 class Exceptions {
  public:
-  static constexpr std::size_t bytes = 16;  // a pointer and a count: the C++ ABI says so
+  static constexpr std::size_t bytes = 16;  // a pointer and a count, by the C++ ABI
 
   void exchange() noexcept {
     void* of_thread = abi::__cxa_get_globals();
@@ -40,9 +39,8 @@ class Exceptions {
   unsigned char kept_[bytes] = {};
 };
 
-/// Stacks with a page below them that must not be touched. Those of ended fibers are kept for the next ones of the
-/// thread: mapping one, protecting that page and touching the others for the first time takes longer than a small
-/// kernel.
+/// Stacks with a guard page below them. Each thread keeps the stacks of ended fibers for later ones: mapping a stack,
+/// protecting its guard page and touching the others for the first time takes longer than a small kernel.
 class Stacks {
  public:
   explicit Stacks(std::size_t size_bytes) : size_bytes_(size_bytes) {}
@@ -60,7 +58,7 @@ class Stacks {
   }
   void deallocate(context::stack_context& stack) noexcept {
 #if defined(TRANSHIP_ASAN)
-    // Frames that never return leave marks on memory that others will get.
+    // Frames that never return leave shadow marks on memory that is reused.
     __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
 #endif
     if (has_ended_ || !kept_.keep({stack, size_bytes_})) Mapped(size_bytes_).deallocate(stack);
@@ -73,7 +71,7 @@ class Stacks {
       context::stack_context context;
       std::size_t asked_bytes;
     };
-    /// Of addresses: room for the largest block of lanes. What no lane has touched has no memory.
+    /// Address space for the largest block of lanes. Pages that no lane has touched take no memory.
     static constexpr std::size_t bytes_max = std::size_t(320) << 20;
 
     Kept() = default;
@@ -140,7 +138,7 @@ struct Fiber::State {
 #endif
     exceptions.exchange();
   }
-  /// On the fiber's own stack, before it leaves it.
+  /// Called on the fiber's own stack before leaving it.
   void leave([[maybe_unused]] bool for_good) {
 #if defined(TRANSHIP_TSAN)
     __tsan_switch_to_fiber(tsan_outside, 0);
@@ -148,7 +146,7 @@ struct Fiber::State {
     __sanitizer_start_switch_fiber(for_good ? nullptr : &inner_fake_stack, outer_stack, outer_stack_bytes);
 #endif
   }
-  /// On the fiber's own stack, after it has come there.
+  /// Called on the fiber's own stack after arriving there.
   void arrive() {
 #if defined(TRANSHIP_ASAN)
     __sanitizer_finish_switch_fiber(inner_fake_stack, &outer_stack, &outer_stack_bytes);

@@ -1,5 +1,5 @@
-// Private: a function with a stack of its own, that runs on the caller's thread when it is resumed and may stop in the
-// middle. Simulated ranks and the lanes of a block are fibers.
+// Private: Fiber: a function with a stack of its own. It runs on the caller's thread when it is resumed and may suspend
+// itself at any point. Simulated ranks and the lanes of a block are fibers.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@ class Fiber {
  public:
   static constexpr std::size_t default_stack_bytes = std::size_t(256) << 10;
 
-  /// `body` must not throw. Nothing runs before resume().
+  /// `body` must not throw. It does not run before resume().
   explicit Fiber(std::function<void()> body, std::size_t stack_bytes = default_stack_bytes);
-  /// It has ended, or never begun: what stands on a stack is not unwound.
+  /// The fiber must have ended, or never have begun: its stack is not unwound.
   ~Fiber();
   Fiber(Fiber&&) noexcept;
   Fiber& operator=(Fiber&&) = delete;
 
-  /// Runs it, on this thread, until it suspends or ends.
+  /// Runs the fiber on this thread until it suspends itself or ends.
   void resume();
   bool ended() const noexcept;
 
-  /// The fiber that runs on this thread, or nullptr.
+  /// Returns the fiber that runs on this thread, or nullptr.
   static Fiber* current() noexcept;
-  /// Returns to the caller of resume(); goes on when it is resumed again.
+  /// Returns to the caller of resume(); continues here when the fiber is resumed again.
   static void suspend();
 
  private:

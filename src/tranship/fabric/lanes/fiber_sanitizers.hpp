@@ -1,4 +1,5 @@
-// Private: what the sanitizers want to be told of fibers: both want to know when a thread changes its stack.
+// Private: headers of the sanitizers' interfaces for fibers. Both sanitizers must be told when a thread changes its
+// stack.
 #pragma once
 
 #include <tranship/base/sanitizers.hpp>

@@ -1,5 +1,5 @@
-// KernelTeam: a team whose members meet in kernels. Its view is a value for kernels; this object keeps the words by
-// which they meet.
+// KernelTeam: a team whose members meet in kernels. The view is a value for kernels; this object owns the words by
+// which the members meet.
 //
 //   ts::KernelTeam team(world.team());
 //   ts::run_block(world, {.lanes = 64}, [&, view = team.view()](const ts::CpuLane& lane) {
@@ -16,15 +16,15 @@
 
 namespace tranship {
 
-/// Moves, does not copy. Used by the thread of its rank; the world must outlive it.
+/// Movable only. Used by the thread of its rank; the world must outlive it.
 class KernelTeam {
  public:
-  /// Collective over the team; other ranks need not know. Takes a page of the symmetric heap of each member. Several of
-  /// one team are independent of each other: a block that runs side by side with another one needs its own. Throws
-  /// `no_memory` on all members, and what collective calls throw.
+  /// Collective over the team; other ranks take no part. Takes a page of the symmetric heap of each member. Several
+  /// KernelTeams of one team are independent: blocks that run concurrently need one each. Throws `no_memory` on all
+  /// members, and otherwise as collective calls do.
   explicit KernelTeam(Team& team, CallSite where = CallSite::here());
 
-  /// For kernels of this rank that end before this object. Costs nothing.
+  /// Returns the view for kernels of this rank, which must end before this object is destroyed. Costs nothing.
   const TeamView& view() const noexcept { return view_; }
 
  private:

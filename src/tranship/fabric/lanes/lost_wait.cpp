@@ -9,7 +9,7 @@
 namespace tranship {
 namespace {
 
-/// A text of a record, which a broken kernel may have overwritten.
+/// Returns a text of a record, which a broken kernel may have overwritten.
 template <std::size_t size>
 std::string text_of(const char (&text)[size]) {
   return {text, std::find(text, text + size, '\0')};

@@ -1,5 +1,5 @@
-// lost_wait, the error of a kernel that has given up a wait, from the record that the wait has left in memory of the
-// host (lanes/wait_guard.hpp).
+// lost_wait: makes the error of a kernel that has given up a wait, from the record that the wait left in host memory
+// (lanes/wait_guard.hpp).
 #pragma once
 
 #include <tranship/base/error.hpp>
@@ -7,10 +7,10 @@
 
 namespace tranship {
 
-/// Whether a wait has given up. Valid once the kernel has ended, by itself or by a trap.
+/// Returns true if a wait has given up. Valid once the kernel has ended, normally or by a trap.
 bool has_lost_wait(const WaitRecord& record) noexcept;
-/// `timeout`, in the words of waits on the CPU, with the rank and the block that have waited, their call, and what they
-/// have waited for. `rank` and `peer` of the error are those of a wait of World.
+/// Returns a `timeout` error in the words of waits on the CPU: it names the rank and the block that waited, their call,
+/// and the condition. Error::rank and Error::peer are set as for a wait of World.
 Error lost_wait(const WaitRecord& record);
 
 }  // namespace tranship

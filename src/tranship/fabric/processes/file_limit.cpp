@@ -6,7 +6,7 @@
 namespace tranship {
 
 RaisedFileLimit::RaisedFileLimit(int ranks) {
-  // Each process takes one descriptor; some more are open and come for a while.
+  // Each process takes one descriptor; others are open already or are opened for a while.
   constexpr rlim_t others = 64;
   if (getrlimit(RLIMIT_NOFILE, &before_) != 0) {
     before_ = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};

@@ -1,4 +1,4 @@
-// Private: the limit of open files of a process that holds a descriptor for every rank.
+// Private: RaisedFileLimit: a raised limit of open files, for a process that holds a descriptor for every rank.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,14 +7,14 @@ namespace tranship {
 
 class RaisedFileLimit {
  public:
-  /// Raises this process's limit to what a descriptor for each of so many ranks needs, until this object goes. Throws
-  /// `no_memory` where the system does not allow that many.
+  /// Raises this process's limit to allow a descriptor for each of `ranks` ranks, until this object is destroyed.
+  /// Throws `no_memory` if the system does not allow that many.
   explicit RaisedFileLimit(int ranks);
   ~RaisedFileLimit() { restore(); }
   RaisedFileLimit(const RaisedFileLimit&) = delete;
   RaisedFileLimit& operator=(const RaisedFileLimit&) = delete;
 
-  /// For a child of a fork, which has the raised limit, too.
+  /// Restores the old limit in a forked child, which inherits the raised one.
   void restore() const noexcept { setrlimit(RLIMIT_NOFILE, &before_); }
 
  private:

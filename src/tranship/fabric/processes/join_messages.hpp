@@ -1,5 +1,5 @@
-// Private: what processes say to each other when they join a world by an id. All messages begin with a head, which
-// never changes; what follows it may, with the version of the protocol.
+// Private: the messages between processes that join a world by an id. Every message begins with a head, which never
+// changes; the rest may change with the version of the protocol.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@
 namespace tranship::join_messages {
 
 enum class Kind : std::uint32_t {
-  hello,    // guest: who I am
-  heard,    // host: I have read it, and answer by your deadline
-  refused,  // either: why there is no world
+  hello,    // guest: its rank and its terms
+  heard,    // host: the hello has been read and is answered by its deadline
+  refused,  // either: the reason why there is no world
   welcome,  // host: the memory, and all peers
-  mapped,   // guest: I see the memory
-  begun,    // host: all do
+  mapped,   // guest: it has mapped the memory
+  begun,    // host: all guests have mapped it
 };
 
 struct Head {
@@ -48,7 +48,7 @@ struct Hello {
   std::uint64_t heap_bytes = 0;
   std::uint64_t says_heap_bytes = 0;
   std::int64_t timeout_ns = 0;
-  std::int64_t deadline_ns = 0;  // of the monotonic clock, which all processes of a machine share
+  std::int64_t deadline_ns = 0;  // by the monotonic clock, which all processes of a machine share
   cpu_set_t cores{};
   SocketName door{};
   char build[128] = {};
@@ -71,7 +71,7 @@ int send(const LocalSocket& to, const Message& message) {
   return to.send(std::as_bytes(std::span(&message, 1)));
 }
 
-/// Empty for what no version of tranship sends.
+/// Returns nothing for bytes that no version of tranship sends.
 inline std::optional<Head> head_of(const std::vector<std::byte>& bytes) {
   Head head(Kind::hello);
   if (bytes.size() < sizeof head) return std::nullopt;
@@ -79,7 +79,7 @@ inline std::optional<Head> head_of(const std::vector<std::byte>& bytes) {
   if (std::memcmp(head.magic, Head::magic_here, sizeof head.magic) != 0) return std::nullopt;
   return head;
 }
-/// Empty where the sizes differ.
+/// Returns nothing if the sizes differ.
 template <class Message>
 std::optional<Message> read_as(const std::vector<std::byte>& bytes) {
   Message message;

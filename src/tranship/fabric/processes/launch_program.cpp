@@ -21,7 +21,7 @@ namespace tranship {
 
 namespace {
 
-/// Which ranks run the program of this process, where several have been started.
+/// The ranks that run the program of this process, if several programs have been started.
 struct Together {
   Rank first = 0;
   int count = 0;
@@ -39,7 +39,7 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
   }
   if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());
   refuse_other_launcher("a world of its own, of all these ranks");
-  default_timeout_ns();  // the ranks read it; what is wrong with it is found before they are started
+  default_timeout_ns();  // the ranks read it; errors in it are found before they start
   const auto shared =
       SharedWorld::make({.ranks = ranks, .heap_bytes = options.heap_bytes}, SharedWorld::Kind::processes);
 
@@ -64,7 +64,8 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
   ProcessGroup::End end = group.wait(options.grace_ns, options.notice, options.signal_check);
   ProgramResult result{.exit_codes = std::move(end.exit_codes), .late = std::move(end.late)};
   result.exit_status = end.exit_status;
-  // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
+  // A failed rank may still have exited with 0, and a process that never became a rank may have exited with another
+  // code.
   result.failed = shared->board().first_failed();
   if (result.failed >= 0) result.reason = shared->board().failure_of(result.failed);
   return result;
@@ -85,7 +86,7 @@ std::optional<RankScope> join_program() {
     throw_error(ErrorCode::bad_text,
                 "{} is '{}': needs a descriptor, a rank, and the first and the number of the ranks of this program",
                 launch_variable, text);
-  // Programs that this one starts are no ranks, nor is a second world in this process.
+  // Programs that this process starts are not ranks, nor is a second world in this process.
   unsetenv(launch_variable);
   const auto shared = std::make_shared<SharedWorld>(descriptor);
   if (rank < 0 || rank >= shared->shape().ranks)

@@ -22,11 +22,11 @@
 namespace tranship {
 namespace {
 
-/// Those of this process; children close them first of all.
+/// The descriptors of this process; a forked child closes them before anything else.
 class OwnDescriptors {
  public:
   static OwnDescriptors& all() {
-    static auto* const descriptors = new OwnDescriptors();  // they may go while static variables do
+    static auto* const descriptors = new OwnDescriptors();  // used even while static variables are destroyed
     return *descriptors;
   }
   void add(int descriptor) {
@@ -60,7 +60,7 @@ struct Address {
   explicit Address(const SocketName& name) {
     constexpr std::string_view prefix = "tranship-";
     text.sun_family = AF_UNIX;
-    // A zero first: the name lies in no file system.
+    // A leading zero: the name lies in no file system.
     char* end = std::copy(prefix.begin(), prefix.end(), text.sun_path + 1);
     for (const std::uint8_t byte : name)
       for (const int digit : {byte >> 4, byte & 15}) *end++ = "0123456789abcdef"[digit];
@@ -93,7 +93,7 @@ OwnDescriptor& OwnDescriptor::operator=(OwnDescriptor&& other) noexcept {
   return *this;
 }
 OwnDescriptor::~OwnDescriptor() {
-  // In a child the number may be that of another file by now.
+  // In a child, the number may belong to another file by now.
   if (descriptor_ >= 0 && process_ == getpid()) OwnDescriptors::all().close_one(descriptor_);
 }
 
@@ -118,7 +118,7 @@ LocalSocket::Connection LocalSocket::connect(const SocketName& name, std::int64_
   const int descriptor = new_socket();
   if (descriptor < 0) return {.socket = {}, .error = errno};
   LocalSocket made(descriptor);
-  // Zero would be forever.
+  // A timeout of zero would mean none.
   const std::int64_t wait_us = std::clamp<std::int64_t>(wait_ns / 1000, 1, 1'000'000);
   const timeval wait{.tv_sec = wait_us / 1'000'000, .tv_usec = wait_us % 1'000'000};
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
@@ -132,7 +132,7 @@ LocalSocket::Connection LocalSocket::connect(const SocketName& name, std::int64_
 
 std::optional<LocalSocket> LocalSocket::accept() const {
   for (;;) {
-    // A listening socket that blocks: connections may be gone again, but then accept still returns them.
+    // The listening socket blocks: a connection may have been closed meanwhile, but accept() still returns it.
     pollfd polled{.fd = descriptor(), .events = POLLIN};
     if (poll(&polled, 1, 0) <= 0) return std::nullopt;
     const int accepted = accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
@@ -142,7 +142,7 @@ std::optional<LocalSocket> LocalSocket::accept() const {
     const ucred peer = peer_of(accepted);
     if (peer.uid != geteuid()) continue;
     made.process_ = peer.pid;
-    // A message about thousands of ranks is longer than the usual buffer; the system grants what it likes.
+    // A message about thousands of ranks exceeds the usual buffer; the system may grant less than this.
     const int buffer_bytes = 1 << 20;
     setsockopt(accepted, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
     return made;
@@ -172,9 +172,9 @@ int LocalSocket::send(std::span<const std::byte> message, int descriptor) const 
 }
 
 LocalSocket::Incoming LocalSocket::receive() const {
-  // What a process has sent before it went is received after its end is seen. Linux reports an end with messages unread
-  // as a reset, once, to whichever call comes first; and looks for a message first and for the end second, so that a
-  // message and the end that come between the two are an end.
+  // Messages that a process sent before its end can be received after its end is seen. If messages are unread, Linux
+  // reports the end once, as a reset, to the first call. It also looks for a message before it looks for the end, so a
+  // message and an end that arrive between the two look like an end.
   int resets = 0, ends = 0;
   const auto is_to_repeat = [&](ssize_t returned) {
     if (returned == 0) return ends++ == 0;

@@ -1,7 +1,7 @@
-// Private: sockets between processes of one machine and one user. They have names in no file system, carry whole
-// messages, of which one may bring a descriptor, and show at once when the other process is gone.
+// Private: sockets between processes of one machine and one user. They have no names in any file system, carry whole
+// messages, one of which may bring a descriptor, and report at once that the other process is gone.
 //
-// Invariant: a process that is forked does not have them, so that no child hides the end of its parent.
+// Invariant: a forked process does not inherit them, so no child hides the end of its parent.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace tranship {
 
-/// A descriptor that children of this process do not have, be they forked or executed. Closed when it goes.
+/// A descriptor that children of this process do not inherit, whether forked or executed. Closed by the destructor.
 class OwnDescriptor {
  public:
   OwnDescriptor() = default;
@@ -31,33 +31,33 @@ class OwnDescriptor {
   pid_t process_ = -1;
 };
 
-/// What no other process can guess.
+/// A name that no other process can guess.
 using SocketName = std::array<std::uint8_t, 16>;
-/// Throws `io`.
+/// Makes a new random name. Throws `io`.
 SocketName random_socket_name();
 
 class LocalSocket {
  public:
-  /// Takes connections under `name`, also before accept() is called. Throws `io`.
+  /// Makes a socket that takes connections under `name`, even before accept() is called. Throws `io`.
   static LocalSocket listening(const SocketName& name);
 
   struct Connection;
-  /// Connects to what listens under `name`; where too many wait there to be accepted, it waits for so long, and 10 ms
-  /// or so at least.
+  /// Connects to the socket that listens under `name`. If too many connections wait there to be accepted, waits for
+  /// `wait_ns`, at most 1 s and at least a tick of the system (10 ms or less).
   static Connection connect(const SocketName& name, std::int64_t wait_ns);
 
-  /// The next connection of a process of this user; those of others are closed. Does not wait.
+  /// Returns the next connection of a process of this user, and closes connections of other users. Does not wait.
   std::optional<LocalSocket> accept() const;
 
   int descriptor() const noexcept { return descriptor_.get(); }
-  /// Of the process at the other end, when it connected or began to listen; 0 where it cannot be seen from here.
+  /// Process number of the other end when it connected or began to listen; 0 if it is not visible from here.
   pid_t process() const noexcept { return process_; }
 
-  /// Does not wait. Returns 0, or the errno for which nothing was sent.
+  /// Sends a message without waiting. Returns 0, or the errno for which it was not sent.
   int send(std::span<const std::byte> message, int descriptor = -1) const noexcept;
 
   struct Incoming;
-  /// The next message. Does not wait.
+  /// Returns the next message, if there is one. Does not wait.
   Incoming receive() const;
 
  private:
@@ -68,18 +68,19 @@ class LocalSocket {
 };
 
 struct LocalSocket::Connection {
-  /// Empty with the errno: ECONNREFUSED where no process listens, EAGAIN where too many wait, EPERM where the process
-  /// is one of another user.
+  /// Without a socket, `error` is the errno: ECONNREFUSED if no process listens, EAGAIN if too many connections wait,
+  /// EPERM if the process belongs to another user.
   std::optional<LocalSocket> socket;
   int error = 0;
-  /// With EPERM.
+  /// The other user, with EPERM.
   uid_t user = 0;
 };
 
 struct LocalSocket::Incoming {
   enum class State : std::uint8_t { nothing, message, closed } state = State::nothing;
   std::vector<std::byte> bytes;
-  /// What came with it, or -1; the caller closes it. Programs that this one starts do not have it.
+  /// The descriptor that came with the message, or -1; the caller closes it. Programs that this process starts do not
+  /// inherit it.
   int descriptor = -1;
 };
 

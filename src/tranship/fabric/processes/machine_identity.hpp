@@ -1,5 +1,5 @@
-// Private: which machine, and which of its containers, a process is in: within one, sockets without a name in any file
-// system are found.
+// Private: identifies the machine and the container of a process: within one container, processes find sockets that
+// have no name in a file system.
 #pragma once
 
 #include <array>
@@ -7,9 +7,9 @@
 
 namespace tranship {
 
-/// Differs from one start of a machine to the next.
+/// A value that differs from one start of a machine to the next.
 std::array<std::uint8_t, 16> this_start_of_the_machine();
-/// The namespace in which its sockets have names.
+/// The network namespace, in which the names of this process's sockets are valid.
 std::uint64_t this_network();
 
 }  // namespace tranship

@@ -13,9 +13,9 @@ namespace {
 
 struct Launcher {
   const char* name;
-  const char* size;  ///< nullptr where no variable says it
+  const char* size;  ///< nullptr if no variable has it
   const char* rank;
-  std::optional<MpiFamily> family = std::nullopt;  ///< where the launcher is part of an MPI
+  std::optional<MpiFamily> family = std::nullopt;  ///< if the launcher is part of an MPI
 };
 constexpr const char* launcher_with_pmix = "a launcher with PMIx";
 constexpr Launcher launchers_of_mpi[] = {
@@ -25,9 +25,9 @@ constexpr Launcher launchers_of_mpi[] = {
     {"mpiexec (PMI)", "PMI_SIZE", "PMI_RANK", MpiFamily::mpich},
     {launcher_with_pmix, nullptr, "PMIX_RANK"},
 };
-/// Of a step: a job script that srun has not started has SLURM_NTASKS, too.
+/// Variables of a step: a job script that srun has not started has SLURM_NTASKS, too.
 constexpr Launcher slurm = {"srun (Slurm)", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"};
-/// A step without either starts each process as a job of its own, for any MPI.
+/// Without one of these options, each process of a step becomes an MPI job of its own, with any MPI.
 constexpr const char* slurm_with_mpi = "`srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH), with ";
 
 std::optional<int> number_of(const char* text) {
@@ -64,7 +64,7 @@ std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)
 }
 
 std::optional<MpiLauncher> mpi_launcher(FunctionRef<const char*(const char*)> variable) {
-  // Of launchers inside of each other, the one that has started several processes.
+  // If launchers are nested, the one that has started several processes counts.
   for (const int processes_min : {2, 1})
     for (const Launcher& launcher : launchers_of_mpi)
       if (launcher.family && number_of(variable(launcher.size)).value_or(0) >= processes_min)

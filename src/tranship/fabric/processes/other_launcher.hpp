@@ -1,5 +1,5 @@
-// Private: What the environment says of a launcher that has started this process as one of several, and that starts no
-// ranks of tranship: mpirun, srun.
+// Private: Detects from the environment a launcher (mpirun, srun) that has started this process as one of several and
+// starts no ranks of tranship.
 #pragma once
 
 #include <optional>
@@ -9,43 +9,43 @@
 
 namespace tranship {
 
-/// Set to 1, it says that each process that another launcher has started is to have worlds of its own.
+/// Set to 1, it allows each process that another launcher has started to have worlds of its own.
 inline constexpr const char* separate_worlds_variable = "TRANSHIP_SEPARATE_WORLDS";
 
 struct OtherLauncher {
   std::string name;       ///< "mpirun (Open MPI)"
-  int processes = 0;      ///< that it has started; 0 where it says only that there are several
-  std::string variables;  ///< those that say so: "OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2"
+  int processes = 0;      ///< that it has started; 0 if it only says that there are several
+  std::string variables;  ///< that show this: "OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2"
 
-  /// "mpirun (Open MPI) has started this process as one of 4 (OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2)".
+  /// Returns "mpirun (Open MPI) has started this process as one of 4 (OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2)".
   std::string text() const;
 };
 
-/// The launcher that has started this process as one of several; nothing for one alone. `variable` gives the text of a
-/// variable of the environment, or nullptr. What MPI says comes before what Slurm says, whose step may be the one in
-/// which mpirun runs.
+/// Returns the launcher that has started this process as one of several; nothing for a process started alone.
+/// `variable` returns the value of an environment variable, or nullptr. Variables of MPI take precedence over those of
+/// Slurm, whose step may contain mpirun.
 std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)> variable);
 
-/// Whose library the processes of a launcher load.
+/// The MPI whose library the processes of a launcher load.
 enum class MpiFamily { openmpi, mpich };
 
 struct MpiLauncher {
-  const char* name;  ///< as that of OtherLauncher
+  const char* name;  ///< as in OtherLauncher
   MpiFamily family;
-  /// The other family's library may be meant as well: a launcher with PMIx, as srun --mpi=pmix, is part of no MPI. Open
-  /// MPI always speaks PMIx, MPICH where it was built so.
+  /// The library may also be of the other family: a launcher with PMIx, such as srun --mpi=pmix, belongs to no MPI.
+  /// Open MPI always supports PMIx, MPICH only if it was built with it.
   bool may_be_other_family = false;
 };
 
-/// The launcher of an MPI, or one with PMIx, that has started this process, as one of several or alone.
+/// Returns the launcher, of an MPI or with PMIx, that has started this process, whether alone or as one of several.
 std::optional<MpiLauncher> mpi_launcher(FunctionRef<const char*(const char*)> variable);
 
-/// That of this process, unless separate worlds are asked for. Throws `bad_text` where that variable is neither 0
-/// nor 1.
+/// Returns the launcher of this process, or nothing if separate worlds are requested. Throws `bad_text` if that
+/// variable is neither 0 nor 1.
 std::optional<OtherLauncher> other_launcher();
 
-/// Throws `unsupported` where there is such a launcher. `what` would come about in each of the processes: "the one
-/// rank of a world of its own". Throws as other_launcher() does.
+/// Throws `unsupported` if there is such a launcher. `what` is what each of its processes would get: "a world of its
+/// own, of one rank". Throws as other_launcher() does.
 void refuse_other_launcher(const char* what);
 
 }  // namespace tranship

@@ -24,7 +24,7 @@ int new_event() {
   return descriptor;
 }
 
-/// Threads that begin meanwhile take no signals: those are for the program's own threads.
+/// Threads that start in this scope block all signals, which are meant for the program's own threads.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -51,7 +51,8 @@ class PeerWatch::Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
  private:
-  /// How many ranks each one watches: a watcher that is stopped or short of descriptors hides no end.
+  /// Number of ranks that each rank watches. With several watchers per rank, a watcher that is stopped or lacks
+  /// descriptors hides no end.
   static constexpr std::size_t watched_max = 3;
 
   struct Watched {
@@ -59,7 +60,7 @@ class PeerWatch::Watcher {
     LocalSocket socket;
   };
   void run();
-  /// Goes to the doors of further ranks; false where the system has no descriptor for that now.
+  /// Connects to the doors of further ranks. Returns false if the system has no descriptor for that now.
   bool watch_more();
   void post_end(Rank rank) noexcept;
 
@@ -68,7 +69,7 @@ class PeerWatch::Watcher {
   std::vector<Peer> peers_;
   LocalSocket door_;
   std::optional<Entrance> entrance_;
-  OwnDescriptor leaving_;  // becomes readable
+  OwnDescriptor leaving_;  // becomes readable when the rank leaves
   std::vector<Watched> watched_;
   int passed_ = 0;  // ranks after this one that are watched or have ended
   std::thread thread_;
@@ -101,14 +102,14 @@ PeerWatch::Watcher::~Watcher() {
 
 void PeerWatch::Watcher::run() {
   constexpr int again_ms = 50;
-  bool is_short = false;  // of descriptors, for one who comes late
+  bool is_short = false;  // of descriptors for a late guest
   for (;;) {
     const bool has_all = watch_more() && !is_short;
     std::vector<pollfd> polled = {{.fd = leaving_.get(), .events = POLLIN}};
     for (const Watched& one : watched_) polled.push_back({.fd = one.socket.descriptor(), .events = 0});
     if (entrance_) polled.push_back({.fd = is_short ? -1 : entrance_->socket.descriptor(), .events = POLLIN});
     is_short = false;
-    if (poll(polled.data(), polled.size(), has_all ? -1 : again_ms) < 0) continue;  // EINTR: debuggers
+    if (poll(polled.data(), polled.size(), has_all ? -1 : again_ms) < 0) continue;  // EINTR, as by debuggers
     if (polled[0].revents != 0) return;
     for (std::size_t i = watched_.size(); i-- > 0;)
       if (polled[1 + i].revents != 0) {
@@ -142,7 +143,7 @@ bool PeerWatch::Watcher::watch_more() {
 }
 
 void PeerWatch::Watcher::post_end(Rank rank) noexcept {
-  // Those that leave post it before they close their door. All who see the end of one rank post the same words.
+  // Ranks that leave post it before they close their door. All that see the end of one rank post the same text.
   Board& board = shared_->board();
   if (board.ended(rank)) return;
   board.post_failed(

@@ -1,9 +1,9 @@
-// Private: PeerWatch, how ranks that no common parent has started learn of each other's ends.
+// Private: PeerWatch: how ranks without a common parent process learn that one of them has ended.
 //
-// Each rank listens at a socket of its own, its door, for as long as it is in the world. A thread of each rank stays
-// connected to the doors of the next ranks that have not ended: the system closes a door when its process dies, and
-// those at the door post the death on the board that all share. When a watched rank has ended, the next one takes its
-// place, so that every rank is watched by some other one to the end, in whatever order they leave or die.
+// Each rank listens at a socket of its own, its door, while it is in the world. A thread of each rank stays connected
+// to the doors of the next ranks that have not ended. When a process dies, the system closes its door, and the ranks
+// connected to it post the death on the board that all share. When a watched rank has ended, its watcher turns to the
+// next one, so every rank is watched by some other one to the end, in whatever order they leave or die.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ class PeerWatch {
     std::int64_t process = 0;
     SocketName door{};
   };
-  /// Where ranks came in before the world was complete, and what late ones are told.
+  /// The socket at which ranks joined before the world was complete, and the answer to later ones.
   struct Entrance {
     LocalSocket socket;
     void (*turn_away)(const LocalSocket& guest, int size);
   };
 
-  /// `door` is the one that the peers have of this rank.
+  /// `door` is the socket by which the peers know this rank.
   PeerWatch(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector<Peer> peers, LocalSocket door,
             std::optional<Entrance> entrance);
-  /// Ends the thread, then closes the door. The board must show by then how this rank has ended.
+  /// Ends the thread, then closes the door. The board must already show how this rank has ended.
   ~PeerWatch();
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;

@@ -22,7 +22,7 @@ namespace tranship {
 
 namespace {
 
-/// Whether the system has stopped it (SIGSTOP, a debugger).
+/// Returns true if the system has stopped the process (SIGSTOP, a debugger).
 bool is_stopped(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text;
@@ -48,14 +48,14 @@ ProcessGroup::~ProcessGroup() {
 
 void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   const auto rank = static_cast<Rank>(processes_.size());
-  // What is buffered would be written by both.
+  // Otherwise both processes would write the buffered output.
   std::fflush(nullptr);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    // Those of the ranks before this one would take what it may have.
+    // The descriptors of earlier ranks would count against this process's limit.
     for (const Process& process : processes_)
       if (process.descriptor >= 0) close(process.descriptor);
     files_.restore();
@@ -99,7 +99,7 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(
     }
     if (!is_ending && (is_interrupted || shared_->board().first_failed() >= 0)) {
       is_ending = true;
-      constexpr std::int64_t exit_ns_max = 250'000'000;  // for ranks that compute, when another one has ended all
+      constexpr std::int64_t exit_ns_max = 250'000'000;  // for ranks that compute, after another one has ended all
       const bool all_end = shared_->board().exit_status().has_value();
       deadline = Deadline::after_ns(all_end ? std::min(grace_ns, exit_ns_max) : grace_ns);
       notice_due = Deadline::after_ns(grace_ns / 10);

@@ -1,5 +1,5 @@
-// Private: the processes that are the ranks of one world, seen by the one that has started them. It posts on their
-// board how they ended, so that the others learn at once of one that has died.
+// Private: ProcessGroup: the processes that are the ranks of one world, from the side of their launcher. It posts on
+// their board how they ended, so the others learn at once of a death.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,34 @@ namespace tranship {
 
 class ProcessGroup {
  public:
-  /// Raises this process's limit of open files to what so many ranks need; processes that it starts have the old one.
-  /// Throws `no_memory` where the system does not allow that many.
+  /// Raises this process's limit of open files to what the ranks need; processes that it starts keep the old limit.
+  /// Throws `no_memory` if the system does not allow that many.
   explicit ProcessGroup(std::shared_ptr<SharedWorld> shared);
-  /// Kills those that still run.
+  /// Kills the processes that still run.
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  /// Forks a process for the next rank, which runs `body` and ends with what it returns. It dies with the thread that
-  /// calls this. Throws `no_memory`.
+  /// Forks a process for the next rank, which runs `body` and exits with its result. It dies with the thread that calls
+  /// this. Throws `no_memory`.
   void start(FunctionRef<int(Rank)> body);
 
-  /// For those that still run when one has failed, before they are killed.
+  /// How long the others may run after one has failed, before they are killed.
   static constexpr std::int64_t default_grace_ns = 10'000'000'000;
   struct End {
-    /// By rank; of a process that was killed, 128 and the number of the signal.
+    /// By rank; for a killed process, 128 plus the number of the signal.
     std::vector<int> exit_codes;
-    /// Which ranks have not ended by themselves, what they were doing, and how long they had; "" when all have.
+    /// The ranks that did not end by themselves, their state, and the time that they had; "" if all did.
     std::string late;
-    /// With which a rank has ended all of them (World::global_exit): they all have it as their exit code.
+    /// The status with which a rank has ended all ranks (World::global_exit); it then is the exit code of all.
     std::optional<int> exit_status = std::nullopt;
   };
-  /// Waits until all have ended; once one has failed, for `grace_ns`. When a tenth of that has passed and some have not
-  /// ended, `notice` is told which, what they are doing, and when they are killed.
+  /// Waits until all have ended, but only for `grace_ns` once one has failed. After a tenth of `grace_ns`, `notice` is
+  /// told which processes have not ended, what they are doing, and when they are killed.
   ///
-  /// `signal_check` is called some 50 times a second. The first signal that it returns is sent to all that still run,
-  /// unless it has been (by sigqueue(), which tells it from those that a terminal sends to all of a group), and they
-  /// have `grace_ns` to end; at the second one they are killed.
+  /// `signal_check` is called about 50 times per second. The first signal that it returns is sent to all that still
+  /// run, unless they have received it already, and they have `grace_ns` to end; at the second one they are killed. It
+  /// is sent by sigqueue(), which distinguishes it from a signal that a terminal sends to all of a group.
   End wait(std::int64_t grace_ns = default_grace_ns, const Callback<void(const std::string&)>& notice = {},
            const Callback<PassedSignal()>& signal_check = {});
 
@@ -59,7 +59,7 @@ class ProcessGroup {
   };
   void end(Rank rank);
   std::string activity_of(Rank rank) const;
-  /// "rank 1 (process 77, stopped by a signal), rank 2 (...)": those that have not ended.
+  /// Returns "rank 1 (process 77, stopped by a signal), rank 2 (...)" for the processes that have not ended.
   std::string late_ranks() const;
   void kill_all() noexcept;
   void pass_on(PassedSignal signal) noexcept;

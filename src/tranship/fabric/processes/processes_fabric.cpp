@@ -16,7 +16,7 @@
 namespace tranship {
 namespace {
 
-/// Local memory lies behind the heap of its rank, where the other processes reach it.
+/// Local memory follows the heap of its rank in the shared memory, where other processes reach it.
 class ProcessesDomain final : public SharedDomain {
  public:
   ProcessesDomain(const std::shared_ptr<SharedWorld>& world, Rank rank, int ranks, const Members& here)
@@ -27,7 +27,7 @@ class ProcessesDomain final : public SharedDomain {
     local_->give_back(offset_bytes, size_bytes);
   }
   std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) override {
-    // Whole pages, so that they can be given back.
+    // Whole pages can be given back.
     const std::size_t pages = round_up(size_bytes, page_bytes());
     Local& local = *local_;
     const SharedWorld::Shape& shape = local.shared->shape();
@@ -50,12 +50,12 @@ class ProcessesDomain final : public SharedDomain {
   }
 
  private:
-  /// This rank's local memory. Kept by what is allocated from it.
+  /// This rank's local memory. Each allocation from it keeps it alive.
   struct Local {
     Local(std::shared_ptr<SharedWorld> world, int m)
         : shared(std::move(world)), member(m), ranges(shared->shape().local_bytes, shared->shape().heap_bytes) {}
 
-    /// Memory that a forked child of the rank releases is still its parent's.
+    /// Memory that a forked child releases still belongs to its parent.
     void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
       if (process == getpid()) shared->give_back(member, offset_bytes, size_bytes);
     }

@@ -1,5 +1,5 @@
-// Private: The processes back-end: ranks are processes of one machine, which reach each other's symmetric heaps and
-// local memory, and nothing else.
+// Private: The processes back-end: ranks are processes of one machine. They reach each other's symmetric heaps and
+// local memory, but no other memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ class ProcessesFabric : public SharedFabric {
  public:
   ProcessesFabric(const std::shared_ptr<SharedWorld>& world, Rank rank)
       : ProcessesFabric(world, rank, world->board(), {.count = world->shape().ranks}) {}
-  /// Of a world with ranks on other machines, as SharedFabric says.
+  /// For a world with ranks on other machines, as in SharedFabric.
   ProcessesFabric(const std::shared_ptr<SharedWorld>& world, Rank rank, Board& board, const Members& here,
                   std::shared_ptr<Clock> clock = nullptr);
 

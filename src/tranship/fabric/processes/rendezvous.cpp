@@ -38,11 +38,11 @@ using namespace join_messages;
 
 struct IdContent {
   char magic[8];
-  std::array<std::uint8_t, 16> machine;  // since it was started
-  std::uint64_t network;                 // the namespace in which its sockets have names
+  std::array<std::uint8_t, 16> machine;  // one start of the machine
+  std::uint64_t network;                 // the namespace in which the names of its sockets are valid
   SocketName entrance;
   std::int64_t process;
-  std::uint64_t check;  // of all before it
+  std::uint64_t check;  // a hash of everything before it
 
   static constexpr char magic_here[8] = {'t', 'r', 'a', 'n', 's', 'h', 'i', 'p'};
 
@@ -61,7 +61,7 @@ std::string short_text(const std::array<std::uint8_t, 16>& bytes) {
   return fmt::format("{:02x}{:02x}{:02x}{:02x}", bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
-/// Of this process: ids that it has made and not used yet, and those that it has joined by.
+/// The ids that this process has made and not used, and those by which it has joined.
 class Ids {
  public:
   static Ids& all() {
@@ -73,7 +73,7 @@ class Ids {
     forget_those_of_a_parent();
     made_.emplace_back(name, std::move(entrance));
   }
-  /// The entrance, where this process has made the id. Throws `invalid_use` for an id that was used.
+  /// Returns the entrance if this process has made the id. Throws `invalid_use` for an id that was used.
   std::optional<LocalSocket> use(const SocketName& name) {
     const std::lock_guard lock(mutex_);
     forget_those_of_a_parent();
@@ -93,7 +93,7 @@ class Ids {
     const auto unlock = [] { all().mutex_.unlock(); };
     pthread_atfork([] { all().mutex_.lock(); }, unlock, unlock);
   }
-  /// A child that was forked is another process.
+  /// A forked child is another process.
   void forget_those_of_a_parent() {
     if (std::exchange(process_, getpid()) == process_) return;
     made_.clear();
@@ -110,7 +110,8 @@ double seconds(std::int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
-/// Waits until a descriptor has something, until `deadline_ns`, or for some 10 ms where there is an interrupt to check.
+/// Waits until a descriptor is readable or `deadline_ns` has passed, or for about 10 ms if there is an interrupt to
+/// check.
 void wait_for(std::vector<pollfd>& polled, std::int64_t deadline_ns, World::InterruptCheck check) {
   if (check != nullptr) check();
   constexpr std::int64_t look_ms = 10, longest_ms = 1'000'000;
@@ -118,7 +119,7 @@ void wait_for(std::vector<pollfd>& polled, std::int64_t deadline_ns, World::Inte
   poll(polled.data(), polled.size(), static_cast<int>(std::min(left_ms, check != nullptr ? look_ms : longest_ms)));
 }
 
-/// What a process has when all have joined.
+/// The state of a process when all have joined.
 struct Joined {
   std::shared_ptr<SharedWorld> shared;
   std::vector<PeerWatch::Peer> peers;
@@ -190,9 +191,9 @@ class Host {
     return std::nullopt;
   }
 
-  /// Waits for something, and answers it.
+  /// Waits for an event and handles it.
   void step(const char* what) {
-    if (now_ns() >= deadline_ns_) fail_late(what);  // what came before has been read
+    if (now_ns() >= deadline_ns_) fail_late(what);  // earlier messages have been read
     std::vector<pollfd> polled = {{.fd = entrance_.descriptor(), .events = POLLIN}};
     for (const Guest& guest : guests_) polled.push_back({.fd = guest.socket.descriptor(), .events = POLLIN});
     wait_for(polled, deadline_ns_, check_);
@@ -207,7 +208,7 @@ class Host {
     while (std::optional<LocalSocket> socket = entrance_.accept()) guests_.push_back({std::move(*socket)});
   }
 
-  /// Takes one message, so that no guest keeps the others waiting.
+  /// Takes one message only, so that no guest keeps the others waiting.
   void listen_to(Guest& guest) {
     const LocalSocket::Incoming incoming = guest.socket.receive();
     if (incoming.descriptor >= 0) close(incoming.descriptor);
@@ -224,7 +225,7 @@ class Host {
     const std::optional<Hello> hello = read_as<Hello>(bytes);
     const bool is_of_this_version = head && head->version == Head::version_here;
     if (!head || (is_of_this_version && head->kind == Kind::hello && !hello)) {
-      guest.is_gone = true;  // not one of ours
+      guest.is_gone = true;  // not a process of tranship
       return;
     }
     if (!is_of_this_version)
@@ -299,7 +300,7 @@ class Host {
     for (const Guest& guest : guests_) {
       if (guest.rank < 0) continue;
       const int refused = guest.socket.send(message, joined.shared->descriptor());
-      // One that is gone is named when its end is read.
+      // A guest that is gone is reported when its end is read.
       if (refused != 0 && refused != EPIPE && refused != ECONNRESET)
         throw_error(ErrorCode::io, "cannot send {} about {} to rank {} (process {}): {}",
                     amount(message.size(), "byte"), amount(size_, "rank"), guest.rank, guest.socket.process(),
@@ -325,14 +326,14 @@ class Host {
   Hello own_;
   World::InterruptCheck check_;
   int size_;
-  std::int64_t deadline_ns_;  // the earliest of all that have joined, and the timeout that it comes from
+  std::int64_t deadline_ns_;  // the earliest of all that have joined, and the timeout behind it
   std::int64_t timeout_ns_;
   cpu_set_t cores_{};
   std::vector<Member> members_;
   std::vector<Guest> guests_;
 };
 
-// The other ones.
+// The processes that have not made it.
 
 class Visit {
  public:
@@ -340,9 +341,9 @@ class Visit {
       : id_(id), hello_(hello), check_(check), host_(connected()) {}
 
   void join(Joined& joined) {
-    // A host that refuses it before it is read may have gone: what it said is there to be read.
+    // A host that has refused before reading this may be gone; its refusal can still be received.
     send(host_, hello_);
-    // What has been heard is answered at the deadline by the host, which knows the ranks that are missing.
+    // The host, which knows the missing ranks, answers a hello that it has read at the deadline.
     constexpr std::int64_t grace_ns = 2'000'000'000;
     bool is_heard = false;
     for (;;) {
@@ -401,7 +402,7 @@ class Visit {
         case EPERM:
           throw_error(ErrorCode::mismatch, "this world id was made by a process of user {}, this process is one of {}",
                       connection.user, geteuid());
-        case EAGAIN:  // many ranks come at once
+        case EAGAIN:  // many ranks connect at once
         case EINTR:
           break;
         default:

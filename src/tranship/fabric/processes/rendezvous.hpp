@@ -1,9 +1,9 @@
-// Private: how processes that were started apart become the ranks of one world of the processes back-end.
+// Private: how separately started processes become the ranks of one world of the processes back-end.
 //
-// The process that has made the id is the host: once it joins itself, it takes the others at the socket that the id
-// names, compares what they say, makes the shared memory when all are there, and hands its descriptor to each. All
-// begin when each has mapped it; when anything is wrong before, all are told and none begins. Afterwards no process is
-// special: PeerWatch serves all of them.
+// The process that made the id is the host. Once it joins itself, it accepts the others at the socket that the id
+// names, compares their terms, makes the shared memory when all are there, and sends its descriptor to each. All begin
+// when each has mapped it; if anything fails before that, all are told and none begins. Afterwards no process is
+// special: each rank has a PeerWatch.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace tranship {
 
-/// WorldId::make, and RankScope::join of an id; empty where the id is not one that make_world_id() has made.
+/// Implement WorldId::make and RankScope::join with an id; the latter returns nothing for an id that make_world_id()
+/// has not made.
 WorldId make_world_id();
 std::optional<RankScope> join_world(const WorldId& id, Rank rank, int size, const JoinOptions& options);
 

@@ -14,10 +14,10 @@
 namespace tranship {
 namespace {
 
-enum class Doing : int { starting, running, waiting, finished, failed };  // memory of zeros is a rank that starts
+enum class Doing : int { starting, running, waiting, finished, failed };  // zeroed memory is a rank that starts
 
-/// Text in atomic words: a reader that overtakes a writer sees mixed text, never an invalid access. Release and acquire
-/// on each word, for the seqlock around it.
+/// Text in atomic words: a reader that overtakes a writer sees mixed text, never an invalid access. Each word uses
+/// release and acquire, for the seqlock around it.
 template <std::size_t bytes>
 class AtomicText {
  public:
@@ -44,7 +44,7 @@ class AtomicText {
   std::array<std::atomic<std::uint64_t>, bytes / 8> words_{};
 };
 
-/// `call` as post_call and post_return leave it.
+/// `call` is a value that post_call or post_return stored.
 std::string running_line(std::uint64_t call) {
   if (call == 0) return "running";
   const auto kind = static_cast<CallKind>(call >> 8 & 0xff);
@@ -55,7 +55,7 @@ std::string running_line(std::uint64_t call) {
 
 struct alignas(64) Board::Head {
   std::atomic<Rank> first_failed_plus_1 = 0;
-  std::atomic<bool> is_showing = false;  // several processes of a machine may show what another one's ranks wait for
+  std::atomic<bool> is_showing = false;  // processes of a machine may show one remote rank's wait at once
   std::atomic<int> exit_status_plus_1 = 0;
 };
 
@@ -68,7 +68,7 @@ struct alignas(64) Board::Slot {
   std::atomic<std::int64_t> since_ns = 0;
   std::atomic<std::int64_t> flag_index = -1;
   std::atomic<Rank> raised_by = -1;
-  std::atomic<int> how = 0;  // the comparison, and 8 where numbers are signed
+  std::atomic<int> how = 0;  // the comparison, plus 8 if numbers are signed
   std::atomic<std::uint64_t> wanted = 0;
   std::atomic<std::uint64_t> seen = 0;
   AtomicText<48> label;
@@ -124,7 +124,7 @@ void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) no
 }
 
 void Board::post_running(Rank rank) noexcept {
-  if (shows_end(rank)) return;  // it unwinds what it waited for
+  if (shows_end(rank)) return;  // it unwinds its wait
   const bool is_new = !joined(rank);
   slot(rank).doing.store(Doing::running, std::memory_order_release);
   if (is_new) tell(rank);
@@ -154,7 +154,7 @@ void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noe
 
 bool Board::mark_failed(Rank rank, ErrorCode code, std::string_view message) noexcept {
   Slot& to = slot(rank);
-  if (to.doing.load(std::memory_order_relaxed) == Doing::failed) return false;  // what was said first stands
+  if (to.doing.load(std::memory_order_relaxed) == Doing::failed) return false;  // the first report stands
   to.failure.store(message);
   to.failure_code.store(static_cast<int>(code), std::memory_order_release);
   to.doing.store(Doing::failed, std::memory_order_release);
@@ -182,7 +182,7 @@ Board::Entry Board::entry_of(Rank rank) const {
            .call = from.call.load(std::memory_order_relaxed)};
     copy(from.label.load(), out.label);
     copy(from.file.load(), out.file);
-    // A writer that died in the middle leaves the version odd for good. Only waits are written under it.
+    // A writer that died in the middle leaves the version odd for good. Only waits are written under the version.
     out.is_torn = version % 2 != 0 || from.version.load(std::memory_order_relaxed) != version;
     if (!out.is_torn || static_cast<Doing>(out.doing) != Doing::waiting) break;
     RealSync::yield();
@@ -192,7 +192,7 @@ Board::Entry Board::entry_of(Rank rank) const {
   return out;
 }
 
-/// It points into the entry.
+/// The note points into the entry.
 WaitNote Board::note_of(const Entry& entry) {
   WaitNote note(entry.label, entry.raised_by, {entry.file, entry.line});
   note.flag_rank = entry.flag_rank;
@@ -228,7 +228,7 @@ void Board::show(Rank rank, const Entry& entry) noexcept {
     case Doing::waiting:
       break;
   }
-  if (head_->is_showing.exchange(true, std::memory_order_acquire)) return;  // another process does
+  if (head_->is_showing.exchange(true, std::memory_order_acquire)) return;  // another process shows it
   post_wait(rank, note_of(entry), now_ns() - entry.waited_ns);
   head_->is_showing.store(false, std::memory_order_release);
 }
@@ -251,7 +251,7 @@ std::optional<int> Board::exit_status() const noexcept {
 }
 void Board::pass_exit_on() const noexcept {
   if (!link_) return;
-  // The rank that has posted the status posts its failure next, unless it is killed between the two.
+  // The rank that posted the status posts its failure next, unless it is killed in between.
   const Deadline deadline = Deadline::after_ns(1'000'000'000);
   while (!has_failed() && !deadline.passed()) RealSync::yield();
   if (const Rank told = head_->first_failed_plus_1.load(std::memory_order_acquire) - 1; told >= 0)
@@ -330,7 +330,7 @@ Rank Board::awaited_by(Rank rank) const noexcept {
 }
 
 std::string Board::circle_from(Rank rank) const {
-  // As many steps as there are ranks lead into the circle, if there is one.
+  // Following as many steps as there are ranks leads into the circle, if there is one.
   Rank at = rank;
   for (int step = 0; step < ranks_ && at >= 0; ++step) at = awaited_by(at);
   if (at < 0) return "";

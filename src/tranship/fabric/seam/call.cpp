@@ -55,7 +55,7 @@ const char* name_of(CallKind kind) noexcept {
 
 namespace {
 
-/// What ranks bring to a collective operation on symmetric memory. Where source and target lie is a hash.
+/// Describes a collective operation on symmetric memory; the place of source and target is a hash.
 std::string symmetric_of(const Call& call) {
   return fmt::format(" of {} of {} in place {:04x}", amount(call.size_bytes, "byte"),
                      name_of(static_cast<ElementType>(call.type)), call.detail >> 48);

@@ -1,4 +1,4 @@
-// Private: Call, what a rank states in a collective call, so that ranks that make different ones learn it.
+// Private: Call: a rank's description of its collective call, by which ranks whose calls differ find this out.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class CallKind : std::uint8_t {
   sub_world,
   kernel_team,
   agreement,
-  // Of symmetric memory (collectives/).
+  // Collective operations on symmetric memory (collectives/).
   all_reduce,
   reduce,
   reduce_scatter,
@@ -33,22 +33,22 @@ enum class CallKind : std::uint8_t {
 
 const char* name_of(CallKind kind) noexcept;
 
-/// What all ranks must say alike. What else they must agree on (an alignment, a root, a label) goes into `detail`.
+/// Properties of a call that all ranks must give alike. Further ones (an alignment, a root, a label) go into `detail`.
 struct Call {
   CallKind kind = CallKind::none;
-  std::uint8_t type = 0;  ///< an ElementType, where it matters
+  std::uint8_t type = 0;  ///< an ElementType, if it matters
   std::uint64_t size_bytes = 0;
   std::uint64_t detail = 0;
   friend bool operator==(const Call&, const Call&) = default;
 };
 
-/// 16 bits that differ where calls differ, but for one in 65,536.
+/// Returns 16 bits that differ for different calls, except with a probability of 1 in 65,536.
 constexpr std::uint16_t fingerprint_of(const Call& call) noexcept {
   const std::uint64_t kind = static_cast<std::uint64_t>(call.kind) + std::uint64_t{256} * call.type + 1;
-  if (call.size_bytes == 0 && call.detail == 0) return static_cast<std::uint16_t>(kind * 0x9e37u);  // barriers, at once
+  if (call.size_bytes == 0 && call.detail == 0) return static_cast<std::uint16_t>(kind * 0x9e37u);  // barriers
   return static_cast<std::uint16_t>(splitmix64(kind + splitmix64(call.size_bytes + splitmix64(call.detail))));
 }
-/// "all_gather of 16 bytes".
+/// Returns a text such as "all_gather of 16 bytes".
 std::string to_string(const Call& call);
 
 }  // namespace tranship

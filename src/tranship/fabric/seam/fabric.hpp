@@ -1,6 +1,6 @@
-// Private: Fabric, the seam between World and a back-end. One object per rank; it says what differs between threads,
-// processes, a simulator and clusters. What is on the fast path (words, loads and stores of memory that is reachable)
-// does not go through it.
+// Private: Fabric: the seam between World and a back-end. There is one object per rank; it implements everything that
+// differs between threads, processes, a simulator and clusters. The fast path (words, and loads and stores of reachable
+// memory) does not go through it.
 #pragma once
 
 #include <cstddef>
@@ -36,30 +36,31 @@ class Fabric {
   Domain& domain() const noexcept { return *domain_; }
   Clock& clock() const noexcept { return *clock_; }
 
-  /// The rank that a rank of this world was launched as: another one in a sub-world.
+  /// Returns the number under which a rank of this world was launched; another one in a sub-world.
   virtual Rank launched_rank(Rank rank) const noexcept { return rank; }
   virtual PeerKind peer_kind(Rank peer) const noexcept = 0;
-  /// The ranks that this one shares memory with, itself included; those of its machine.
+  /// The ranks that this rank shares memory with, and the ranks of its machine; both include itself.
   virtual Members sharing() const { return {.count = size()}; }
   virtual Members on_this_machine() const { return {.count = size()}; }
-  /// World::reach; `peer` has been checked.
+  /// Implements World::reach(); `peer` has been checked.
   virtual void* reach(Rank peer, const void* address) const noexcept = 0;
-  /// Whether peers that are reachable can reach what this rank has at `address`.
+  /// Returns true if reachable peers can reach this rank's memory at `address`.
   virtual bool is_exposed(const void* address) const noexcept = 0;
-  /// The meeting of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than
-  /// team_slots().count(). What it says of its members it says of those of `named`, which are as many.
+  /// Makes the meeting of a team to which this rank belongs. `slot` is less than team_slots().count(), and only this
+  /// team uses it on any of its members. In messages the members have the ranks of `named`, which has the same number
+  /// of members.
   virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) = 0;
-  /// The slots of this rank's teams, as many as teams can exist at a time, the world included; and the slot of the team
-  /// of all ranks.
+  /// The slots of this rank's teams, which bound the number of teams at a time, the world's included; and the slot of
+  /// the team of all ranks.
   virtual TeamSlots& team_slots() noexcept = 0;
   virtual int world_slot() const noexcept { return 0; }
 
-  /// Whether ranks have static variables of their own.
+  /// Returns true if each rank has static variables of its own.
   virtual bool has_own_statics() const noexcept = 0;
-  /// Carries the transfers of one context to the peers that are not direct in Domain::heap(); nullptr where it reaches
-  /// all. `world` is the one that waits for them.
+  /// Makes the carrier of one context's transfers to peers that are not direct in Domain::heap(); nullptr if all are.
+  /// `world` is the world that waits for these transfers.
   virtual std::unique_ptr<Transport> transport(World& world) = 0;
-  /// Sees what this rank does to words, where order is checked; nullptr elsewhere.
+  /// Returns an observer of this rank's accesses to words if accesses are checked for order; else nullptr.
   virtual std::shared_ptr<FlagWatch> flag_watch() { return nullptr; }
 
  private:

@@ -1,4 +1,4 @@
-// Private: HeapPlace, where the symmetric heaps of the ranks of a world lie in the addresses of one rank.
+// Private: HeapPlace: where the symmetric heaps of all ranks lie in the address space of one rank.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace tranship {
 
-/// One address for each rank, or nullptr where there is none. Copies share the table, and so may all ranks of a process
-/// that see the same heaps: a table of its own costs a rank 8 bytes for each rank of the world.
+/// One address per rank, or nullptr for a rank without an address. Copies share the table. All ranks of a process that
+/// see the same heaps may share one, too, since a table costs 8 bytes for each rank of the world.
 class HeapAddresses {
  public:
   using Address = unsigned char*;
@@ -25,9 +25,9 @@ class HeapAddresses {
         spacing_bytes_(spacing_of(of_ranks)),
         of_ranks_(std::make_shared<const std::vector<Address>>(std::move(of_ranks))) {}
 
-  /// Every rank that is counted has an address.
+  /// Returns true if each of the count() ranks has an address.
   bool has_all() const noexcept { return has_all_; }
-  /// The distance from each address to that of the next rank, where all have one and it is the same; 0 elsewhere.
+  /// Returns the distance between the addresses of successive ranks if all have one and it is constant; else 0.
   std::ptrdiff_t spacing_bytes() const noexcept { return spacing_bytes_; }
   bool is_empty() const noexcept { return !of_ranks_; }
   int count() const noexcept { return of_ranks_ ? static_cast<int>(of_ranks_->size()) : 0; }
@@ -64,20 +64,20 @@ class HeapAddresses {
 };
 
 struct HeapPlace {
-  std::byte* own = nullptr;    ///< where the heap of this rank begins
+  std::byte* own = nullptr;    ///< reserved for each rank
   std::size_t size_bytes = 0;  ///< reserved for each rank
-  /// The heaps that have an address here, that of this rank among them.
+  /// The heaps that are mapped here, including this rank's.
   HeapAddresses mapped;
-  /// Those of them that this rank may load and store. Where its own is not among them, it can be loaded and stored all
-  /// the same, but transfers to it take their time.
+  /// The mapped heaps that this rank may load and store. If its own heap is not among them, it may still load and store
+  /// it, but transfers to it go through the transport.
   HeapAddresses direct;
-  /// A power of two. The heaps of all ranks begin equally far behind a multiple of it, so that what is aligned to it,
-  /// or to less, in one heap is so in all of them.
+  /// A power of two. The heaps of all ranks have the same distance from a multiple of it, so that an offset aligned to
+  /// it, or to less, in one heap is so aligned in all.
   std::size_t alignment_bytes = 64;
-  bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
+  bool is_zeroed = true;  ///< memory that was never obtained reads as zeros
 
   bool is_direct(Rank peer) const noexcept { return direct.of(peer) != nullptr; }
-  /// The direct heaps in a world of so many ranks. Valid while a copy of `direct` lives.
+  /// Returns the table of direct heaps for a world of `ranks` ranks. Valid while a copy of `direct` lives.
   HeapTable table(int ranks) const noexcept {
     return {.own = reinterpret_cast<unsigned char*>(own),
             .size_bytes = size_bytes,

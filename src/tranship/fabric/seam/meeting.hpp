@@ -1,5 +1,5 @@
-// Private: Meeting, how the members of one team agree and exchange few bytes while they set things up. A back-end makes
-// one for each team (Fabric::meeting).
+// Private: Meeting: how the members of one team agree and exchange few bytes during set-up. A back-end makes one for
+// each team (Fabric::meeting).
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,30 @@ namespace tranship {
 
 class World;
 
-/// How the ranks of one team meet. One object per rank and team.
+/// One object per rank and team.
 class Meeting {
  public:
   virtual ~Meeting() = default;
-  /// Returns when all members have called it. What any of them wrote before is seen by all after it. Throws `mismatch`
-  /// on every member when their calls differ.
+  /// Returns when all members have called it. Everything that any of them wrote before is then visible to all. Throws
+  /// `mismatch` on every member when their calls differ.
   virtual void meet(World& world, const Call& call, CallSite where) = 0;
-  /// As meet(), with `size_bytes` from each member, in their order, to `all` of each. All members get all data, so this
-  /// is for those who need it; the messages of one machine grow with the logarithm of how many there are.
+  /// Meets, and copies `size_bytes` from each member, in their order, to `all` on each. All members receive all data,
+  /// so use it only if all need it; the number of messages per machine grows with the logarithm of the number of
+  /// machines.
   virtual void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
                       CallSite where) = 0;
-  /// As meet(), with `size_bytes` from one member to `data` of all others. Each of them reads that member alone.
+  /// Meets, and copies `size_bytes` from one member to `data` on all others. Each of them reads that member only.
   virtual void spread(World& world, const Call& call, void* data, std::size_t size_bytes, int from_member,
                       CallSite where) = 0;
-  /// As meet(), with the records of all members combined in `record` of each, which has the same bytes on all of them.
-  /// `combine(into, from)` is associative and commutative, and throws nothing. Messages and bytes of one machine grow
-  /// with the logarithm of how many there are.
+  /// Meets, and combines the records of all members into `record` on each, with the same bytes on all of them.
+  /// `combine(into, from)` must be associative and commutative, and must not throw. Messages and bytes per machine grow
+  /// with the logarithm of the number of machines.
   using Combine = FunctionRef<void(void* into, const void* from)>;
   static constexpr std::size_t record_bytes_max = 256;
   virtual void reduce(World& world, const Call& call, void* record, std::size_t size_bytes, Combine combine,
                       CallSite where) = 0;
-  /// Calls that this rank has made in this slot; it may have served other teams before. All members must begin with the
-  /// same number, which is not less than any of theirs, and meet in a larger team before they meet here.
+  /// Number of calls that this rank has made in this slot, which may have served other teams before. All members must
+  /// begin with the same number, not less than any of theirs, and meet in a larger team before they meet here.
   virtual std::uint64_t calls() const noexcept = 0;
   virtual void begin_at(std::uint64_t calls) = 0;
 };

@@ -1,5 +1,4 @@
-// Detail: Members, which ranks of the world make a team: at equal steps, which takes three numbers, or any others,
-// which takes a list.
+// Detail: Members: the ranks of the world that form a team: three numbers if they lie at equal steps, otherwise a list.
 #pragma once
 
 #include <algorithm>
@@ -12,24 +11,24 @@
 
 namespace tranship {
 
-/// What a rank can do with a peer: load and store its memory, or only send it messages.
+/// How a rank accesses a peer: by loads and stores of its memory, or only by messages.
 enum class PeerKind { reachable, messaged };
 
-/// Ranks in any order, and where each of them is among them.
+/// Ranks in any order, and the position of each of them.
 struct ListedRanks {
   std::vector<Rank> ranks;
-  std::vector<std::pair<Rank, int>> by_rank;  ///< and member, sorted
+  std::vector<std::pair<Rank, int>> by_rank;  ///< rank and member, sorted
 };
 
-/// Member i is rank first + i * stride of the world, or number i of `listed` where there is a list. There is one only
-/// where the ranks do not lie at equal steps. Copies share it.
+/// Member i is rank first + i * stride of the world, or entry i of `listed` if there is a list, which is only the case
+/// if the ranks do not lie at equal steps. Copies share the list.
 struct Members {
   Rank first = 0;
   int stride = 1;
   int count = 1;
   std::shared_ptr<const ListedRanks> listed = {};
 
-  /// Of these, which are different ranks.
+  /// Makes members of ranks, which must all be different.
   static Members of(const std::vector<Rank>& ranks) {
     Members out{.count = static_cast<int>(ranks.size())};
     if (!ranks.empty()) out.first = ranks[0];
@@ -50,7 +49,7 @@ struct Members {
       return listed->ranks[static_cast<std::size_t>(member)];
     return first + member * stride;
   }
-  /// -1 for a rank that is not in the team.
+  /// Returns -1 for a rank that is not in the team.
   int member_of(Rank rank) const noexcept {
     if (listed) [[unlikely]] {
       const auto at = std::lower_bound(listed->by_rank.begin(), listed->by_rank.end(), std::pair(rank, 0));
@@ -60,21 +59,21 @@ struct Members {
     const int member = distance / stride;
     return distance % stride == 0 && member >= 0 && member < count ? member : -1;
   }
-  /// Whether each member has a higher rank than the one before.
+  /// Returns true if each member has a higher rank than the one before.
   bool in_order() const noexcept {
     return listed ? std::is_sorted(listed->ranks.begin(), listed->ranks.end()) : count < 2 || stride > 0;
   }
-  /// The ranks where there is a list, else nullptr. Valid while a copy of these members lives.
+  /// Returns the ranks if there is a list, else nullptr. Valid while a copy of these members lives.
   const Rank* list() const noexcept { return listed ? listed->ranks.data() : nullptr; }
 
-  /// Those of these that are among others, which they number: which members of `others` they are.
+  /// Returns those members that are also in `others`, as member numbers of `others`, in that order.
   Members among(const Members& others) const {
     std::vector<Rank> out;
     for (int i = 0; i < others.count; ++i)
       if (member_of(others.rank_of(i)) >= 0) out.push_back(i);
     return of(out);
   }
-  /// These, which are members of `outer`, as ranks of the world that `outer` is in.
+  /// Translates these member numbers of `outer` to ranks of the world of `outer`.
   Members in(const Members& outer) const {
     if (!listed && !outer.listed)
       return {.first = outer.rank_of(first), .stride = outer.stride * stride, .count = count};

@@ -11,7 +11,7 @@
 namespace tranship {
 namespace {
 
-constexpr int looks_min = 16;  // of a row in which polls are missed: fewer may miss what changes
+constexpr int looks_min = 16;  // of a row in which polls are missed: fewer may miss a change
 
 }  // namespace
 
@@ -25,8 +25,8 @@ void Polling::begin(const Fabric& fabric, std::int64_t now_ns) {
 
 Polling::Row Polling::next(const Fabric& fabric, const WaitNote& note) {
   if (since_ns_ == 0 || fabric.board().call_of(fabric.rank()) != calls_) return Row::ends;
-  // A test that has not found what it looked for goes on wherever it looks, until something else shows there. It leaves
-  // places to what is told by them alone.
+  // A test that has failed continues the row wherever it looks, until a known place shows another value. It leaves half
+  // of the places to polls whose values alone show a change.
   const bool is_test = note.shows == WaitNote::Shows::comparison;
   const auto end = places_.begin() + std::ptrdiff_t(place_count_);
   const auto known = std::find_if(places_.begin(), end, [&](const Place& place) {
@@ -34,7 +34,7 @@ Polling::Row Polling::next(const Fabric& fabric, const WaitNote& note) {
   });
   if (known != end) return known->seen == note.seen ? Row::sees_the_same : Row::ends;
   if (place_count_ >= places_.size() / (is_test ? 2 : 1))
-    return is_test ? Row::sees_the_same : Row::ends;  // else it goes through memory
+    return is_test ? Row::sees_the_same : Row::ends;  // the rank walks through memory
   places_[place_count_++] = {note.flag_rank, note.flag_index, note.seen};
   return is_test ? Row::sees_the_same : Row::has_another_place;
 }
@@ -62,7 +62,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
       error.peer = board.first_failed();
       throw error;
     }
-    // What was raised before the failure shows at the next look.
+    // Values raised before the failure show at the next look.
     failure_ = failure_ == Failure::none ? Failure::seen : Failure::seen_with_news;
     return given_ = step_ = 1;
   }
@@ -78,7 +78,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
   }
   if (fabric.clock().patience().polls_per_look > 0) return given_ = fabric.clock().patience().polls_per_look;
   if (row == Row::sees_the_same && now - gave_away_ns_ >= fabric.clock().patience().poll_ns) {
-    fabric.clock().idle(0);  // the time until the next look counts from before it
+    fabric.clock().idle(0);  // looked_ns_ was taken before: the time counts for the next look
     gave_away_ns_ = now;
   }
   return given_ = next_step(polls, passed_ns, fabric.clock().patience().poll_ns);
@@ -89,7 +89,7 @@ int Polling::next_step(std::int64_t polls, std::int64_t passed_ns, std::int64_t 
   const std::int64_t step = (polls > given_ ? polls : step_) * wanted_ns / std::max<std::int64_t>(1, passed_ns);
   const int before = std::exchange(step_, static_cast<int>(std::clamp<std::int64_t>(step, 1, step_max)));
   step_ = std::min(step_, 8 * before);
-  // Now and then a few less: a loop that polls several places in turn shall not be seen at one of them only.
+  // Varies the step, so that a loop that polls several places in turn is not seen at one of them only.
   return step_ - static_cast<int>(random_.below(static_cast<std::uint64_t>(step_) / 4 + 1));
 }
 

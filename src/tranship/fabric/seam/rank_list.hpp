@@ -1,4 +1,5 @@
-// Private: RankList, what messages say of many ranks: of the first ten each, and how many more there are.
+// Private: RankList: the part of a message that describes many ranks: each of the first ten, and the number of the
+// others.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ class RankList {
  public:
   static constexpr int listed_max = 10;
 
-  /// "; rank 3 <what>", where `what` is called for ranks that are listed alone.
+  /// Appends "; rank 3 <what>"; `what` is called only for ranks that are listed.
   template <class What>
   void add(Rank rank, What&& what) {
     if (ranks_++ < listed_max) text_ += "; rank " + std::to_string(rank) + " " + std::string(what());

@@ -13,7 +13,7 @@
 namespace tranship {
 namespace {
 
-/// As the program spells it: "std::out_of_range".
+/// Returns the type name as the program spells it: "std::out_of_range".
 std::string type_name_of_current_exception() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an unknown type";

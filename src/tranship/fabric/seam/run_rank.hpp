@@ -1,4 +1,4 @@
-// Private: how one rank is run to its end, whatever it runs on.
+// Private: Runs one rank to its end, on any back-end.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace tranship {
 
-/// What is being handled, as the other ranks learn it: an Error as it is; of exceptions of the program's own the type
-/// and the text, with code `user_exception`.
+/// Returns the exception being handled in the form in which other ranks see it: an Error unchanged; an exception of the
+/// program's own with its type and text, and code `user_exception`.
 Error error_of_current_exception();
 
-/// Runs `body` and leaves the world as it ended. What it threw, if it did.
+/// Runs `body`, then leaves the world as finished or failed. Returns the exception of `body`, if there was one.
 std::exception_ptr run_in(RankScope& scope, FunctionRef<void(World&)> body) noexcept;
 
-/// The same with a world of the fabric that `make` returns.
+/// Runs `body` in this way in a world on the fabric that `make` returns.
 std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
                             FunctionRef<std::unique_ptr<Fabric>()> make, FunctionRef<void(World&)> body) noexcept;
 

@@ -63,7 +63,7 @@ Result<MappedPages> mapped_pages(const void* memory, std::size_t size_bytes) {
                       "cannot register {} at {}: the system does not say what lies there (/proc/self/maps)",
                       amount(size_bytes, "byte"), memory);
   MappedPages out;
-  std::uintptr_t next = first;  // looked at up to there
+  std::uintptr_t next = first;  // the pages before it have been checked
   for (std::string text; next < end && std::getline(maps, text);) {
     std::optional<Line> line = parsed(text);
     if (!line || line->part.end <= next) continue;

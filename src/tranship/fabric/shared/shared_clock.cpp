@@ -10,8 +10,8 @@
 namespace tranship {
 namespace {
 
-/// A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores, a
-/// rank that spins keeps the one it waits for from running.
+/// A rank with a core of its own may spin for longer than a large message takes. With more ranks than cores, a spinning
+/// rank keeps the rank that it waits for from running.
 constexpr Patience with_cores{.spin_rounds = 1000, .spin_ns = 200'000, .poll_ns = 20'000};
 constexpr Patience without_cores{.spin_rounds = 10, .unseen_rounds = 20, .poll_ns = 5'000};
 
@@ -25,10 +25,10 @@ SharedClock::SharedClock(int ranks, int cores, const Patience& patience)
     : Clock(patience), ranks_per_core_(std::max(1, ranks / std::max(1, cores))) {}
 
 void SharedClock::idle(int round) {
-  // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
-  // for long: then another rank computes, and yielding would take half its core.
-  // Where hundreds of ranks share a core, one yield lets all of them look, and waking all of them every millisecond
-  // takes more than the core has: naps are so long that looking costs a tenth of it.
+  // Yielding is much faster than a futex when many ranks share a core and all continue soon. A rank sleeps only when
+  // yielding has not helped for long: then another rank computes, and yielding would take half its core. With hundreds
+  // of ranks per core, one yield lets all of them look, and waking all of them every millisecond takes more time than
+  // the core has; naps are so long that looking costs a tenth of it.
   const int yields = std::clamp(6400 / ranks_per_core_, 10, 200);
   constexpr std::int64_t sleep_ns_min = 20'000, look_ns = 5'000;
   const std::int64_t sleep_ns_max = std::max<std::int64_t>(1'000'000, 10 * look_ns * ranks_per_core_);

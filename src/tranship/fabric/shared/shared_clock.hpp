@@ -1,4 +1,4 @@
-// Private: SharedClock, that of ranks which share the cores of a machine.
+// Private: SharedClock: the clock of ranks that share the cores of a machine.
 #pragma once
 
 #include <tranship/fabric/seam/clock.hpp>

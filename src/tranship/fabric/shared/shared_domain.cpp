@@ -27,13 +27,14 @@ HeapPlace SharedDomain::heap() const {
 }
 
 Index SharedDomain::available_bytes(Index granted_bytes) const {
-  // The system grants memory of a process when it is touched: what is granted and not there yet is spoken for.
+  // The system grants memory of a process on first touch: granted memory that is not resident yet is already spoken
+  // for.
   return available_memory_bytes() - std::max<Index>(0, granted_bytes - resident_memory_bytes());
 }
 
 std::shared_ptr<void> SharedDomain::local_memory(std::size_t size_bytes, MemoryContent content) {
   constexpr std::size_t worth_asking = std::size_t(1) << 20;
-  // Zeros that have been given and not been touched yet are spoken for.
+  // Zeroed memory that has been handed out and not been touched yet is already spoken for.
   if (size_bytes >= worth_asking && Index(size_bytes) > SharedDomain::available_bytes(Index(fresh_bytes_on_host())))
     return nullptr;
   if (content == MemoryContent::zeros && size_bytes >= fresh_pages_bytes_min) return fresh_pages_on_host(size_bytes);
@@ -46,10 +47,10 @@ std::shared_ptr<void> SharedDomain::local_memory(std::size_t size_bytes, MemoryC
 Result<std::shared_ptr<void>> SharedDomain::join(std::shared_ptr<void> block, std::size_t offset_bytes,
                                                  std::size_t size_bytes, void* memory) {
   if (Result<void> joined = shared_->join(member_, offset_bytes, size_bytes, memory); !joined) return joined.error();
-  // Weak references keep this function: it releases what it holds when it is called.
+  // Weak references keep this function object alive, so it releases its captures when it is called.
   auto part = [block = std::move(block), shared = shared_, member = member_, offset_bytes,
                size_bytes](void* joined) mutable {
-    // Pages that stay together are the program's: no other block may have them.
+    // If the pages stay together, they belong to the program: leaking the block keeps others from getting them.
     if (!shared->part(member, offset_bytes, size_bytes, joined)) new std::shared_ptr<void>(block);
     block.reset();
     shared.reset();

@@ -1,4 +1,4 @@
-// Private: SharedDomain, the memory that a rank has in a SharedWorld.
+// Private: SharedDomain: the memory of a rank in a SharedWorld.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace tranship {
 
 class SharedDomain : public Domain {
  public:
-  /// Of one of `ranks` ranks; rank `here.rank_of(i)` is member i of the SharedWorld.
+  /// For one of `ranks` ranks; rank `here.rank_of(i)` is member i of the SharedWorld.
   SharedDomain(std::shared_ptr<SharedWorld> shared, Rank rank, int ranks, Members here)
       : shared_(std::move(shared)), member_(here.member_of(rank)), ranks_(ranks), here_(std::move(here)) {}
 
@@ -24,7 +24,7 @@ class SharedDomain : public Domain {
   }
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;
-  /// Belongs to this process: where ranks are processes they have others.
+  /// Returns memory of this process only; where ranks are processes, their domains override this.
   std::shared_ptr<void> local_memory(std::size_t size_bytes, MemoryContent content) override;
   std::shared_ptr<void> lifetime() const override { return shared_; }
 

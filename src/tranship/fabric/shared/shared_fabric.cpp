@@ -38,7 +38,7 @@ std::unique_ptr<SharedMeeting> SharedFabric::shared_meeting(const Members& membe
 }
 
 void SharedFabric::wait_for_readers(int slot) {
-  // They have all come to that meeting, so none of them waits for this rank before it reads.
+  // All members have reached that meeting, so none waits for this rank before it reads.
   const auto& [members, meeting] = brought_[std::size_t(slot)];
   const Deadline deadline = Deadline::after_seconds(60);
   for (int member = 0; member < members.count; ++member) {

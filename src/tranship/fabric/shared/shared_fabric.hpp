@@ -1,6 +1,6 @@
-// Private: SharedFabric, what all back-ends on one machine have in common: they meet in a SharedWorld, and its memory
-// is reached by loads and stores. The world may have ranks on other machines besides; then those of a machine are
-// members of its SharedWorld in any order.
+// Private: SharedFabric: the common part of all back-ends whose ranks share a machine: they meet in a SharedWorld and
+// reach its memory by loads and stores. The world may also have ranks on other machines; then the ranks of this machine
+// are the members of its SharedWorld, in any order.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace tranship {
 
 class SharedFabric : public Fabric {
  public:
-  /// Rank `here.rank_of(i)` of as many as the board has is member i of the SharedWorld. Without a domain or a clock of
-  /// the back-end, those of SharedDomain and SharedClock.
+  /// Rank `here.rank_of(i)`, of as many ranks as the board has, is member i of the SharedWorld. Uses a SharedDomain and
+  /// a SharedClock unless the back-end passes its own.
   SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board, const Members& here,
                std::shared_ptr<Domain> domain = nullptr, std::shared_ptr<Clock> clock = nullptr);
   SharedFabric(const std::shared_ptr<SharedWorld>& shared, Rank rank)
@@ -35,15 +35,15 @@ class SharedFabric : public Fabric {
 
  protected:
   SharedWorld& shared() const noexcept { return *shared_; }
-  /// Of members that are all here.
+  /// All members must be on this machine.
   std::unique_ptr<SharedMeeting> shared_meeting(const Members& members, int slot, const Members& named);
   const Members& here() const noexcept { return here_; }
   bool is_here(Rank rank) const noexcept { return member_of(rank) >= 0; }
-  /// The member of the SharedWorld that a rank is, or -1.
+  /// Returns the member of the SharedWorld that a rank is, or -1.
   int member_of(Rank rank) const noexcept { return here_.member_of(rank); }
 
  private:
-  /// Waits until the members of the team that had a slot before have read what this rank brought there.
+  /// Waits until the team that had a slot before has read what this rank brought there.
   void wait_for_readers(int slot);
 
   std::shared_ptr<SharedWorld> shared_;

@@ -10,10 +10,10 @@
 namespace tranship {
 namespace {
 
-/// A record is read faster than all members meet once more, unless there are so many.
+/// Up to this size, reading a record takes less time than a second meeting.
 constexpr int one_meeting_max = 256;
 
-/// The members of a SharedWorld that these ranks, which are among `here`, are.
+/// Returns the members of a SharedWorld that are these ranks, all of which are among `here`.
 Members members_among(const Members& here, const Members& ranks) {
   if (here.first == 0 && here.stride == 1 && !here.listed) return ranks;
   std::vector<Rank> out;
@@ -60,7 +60,7 @@ void SharedMeeting::meet(World& world, const Call& call, PartOf whole, CallSite 
   next_offer().call = call;
   barrier_.arrive(whole ? 0 : fingerprint_of(call));
   bool passed = barrier_.passed();
-  // In a loop of its own, without a pause: a rank that has its core comes within it.
+  // A tight loop without pauses: a rank that runs on another core arrives within it.
   for (int round = world.spin_rounds(); !passed && round > 0; --round) passed = barrier_.passed();
   if (!passed) {
     WaitNote note(name_of(call.kind), WaitNote::anyone, where);
@@ -82,7 +82,7 @@ void SharedMeeting::meet(World& world, const Call& call, PartOf whole, CallSite 
 void SharedMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
                            PartOf whole, CallSite where) {
   std::size_t done = 0;
-  do {  // what fits into an offer at a time; of nothing, the meeting alone
+  do {  // one offer at a time; without bytes, only the meeting
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
     meet(world, call, whole, where);
@@ -120,7 +120,7 @@ void SharedMeeting::reduce(World& world, const Call& call, void* record, std::si
   const int count = members_.count;
   if (count <= one_meeting_max)
     return combine_records(world, call, record, size_bytes, combine, {.end = count}, whole, where);
-  // The first one of every group reads its group, and all read these.
+  // The first member of every group reads its group, and all members read these first ones.
   int group = 1;
   while (group * group < count) ++group;
   const int end = me_ % group == 0 ? std::min(me_ + group, count) : me_;
@@ -133,7 +133,7 @@ void SharedMeeting::combine_records(World& world, const Call& call, void* record
   if (size_bytes > 0) std::memcpy(next_offer().bytes, record, size_bytes);
   meet(world, call, whole, where);
   brought_ = {.members = ranks_, .meeting = barrier_.epoch()};
-  // All begin with the first one, so all combine in one order.
+  // All begin with the first member, so all combine in the same order.
   for (int member = range.first; member < range.end; member += range.step) {
     alignas(std::max_align_t) std::byte theirs[MeetingPlace::offer_bytes];
     read(world, call, member, member == range.first ? record : theirs, size_bytes, whole, where);
@@ -159,7 +159,7 @@ void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
   std::memcpy(mine.text, text.data(), std::min(text.size(), sizeof mine.text - 1));
   mine.meeting.store_release(meeting);
 
-  // All have arrived, so all find out. One that dies first leaves its call, without the place.
+  // All members have arrived, so all find the difference. One that dies first leaves its call, without the call site.
   const Deadline deadline = Deadline::after_ns(1'000'000'000);
   const auto said = [&](int member) { return state(member).meeting.load_acquire() == meeting; };
   for (int member = 0; member < members_.count; ++member)

@@ -31,7 +31,7 @@ std::byte* map(std::size_t size_bytes, int flags, int descriptor) {
     throw_error(ErrorCode::no_memory, "cannot reserve {} of addresses for shared memory: {}",
                 amount(size_bytes, "byte"), std::strerror(errno));
   };
-  // The system aligns to pages only: more addresses are reserved, of which those before and behind are given back.
+  // The system aligns to pages only: more addresses are reserved, and the excess on both sides is returned.
   const std::size_t pages = round_up(size_bytes, page_bytes()), reserved_bytes = pages + alignment - page_bytes();
   void* const reserved = mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) refuse();
@@ -51,9 +51,9 @@ std::byte* map(std::size_t size_bytes, int flags, int descriptor) {
   return data;
 }
 
-/// A file without a name, of so many bytes.
+/// Makes a file of `size_bytes` bytes that has no name.
 Result<int> memory_file(std::size_t size_bytes) {
-  rlimit files{};  // above it the system would answer with a signal
+  rlimit files{};  // beyond this limit the system would send a signal
   if (getrlimit(RLIMIT_FSIZE, &files) == 0 && size_bytes > files.rlim_cur)
     return make_error(ErrorCode::no_memory, "cannot make shared memory of {}: files are limited to {}",
                       amount(size_bytes, "byte"), files.rlim_cur);
@@ -70,8 +70,8 @@ void* map_over(void* memory, std::size_t size_bytes, int flags, int descriptor, 
       mmap(memory, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, static_cast<off_t>(offset_bytes));
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
-/// Writes `size_bytes` bytes at `memory` to a file. The system reads them, so that a page that cannot be read is an
-/// error and not a signal, and so do sanitizers, which guard bytes between variables, not learn of it.
+/// Writes `size_bytes` bytes at `memory` to a file. The system call reads them: an unreadable page is then an error
+/// instead of a signal, and sanitizers, which guard bytes between variables, do not see the access.
 bool write_pages(int descriptor, std::size_t offset_bytes, const void* memory, std::size_t size_bytes) {
   const auto* const from = static_cast<const std::byte*>(memory);
   for (std::size_t done = 0; done < size_bytes;) {
@@ -83,7 +83,7 @@ bool write_pages(int descriptor, std::size_t offset_bytes, const void* memory, s
   }
   return true;
 }
-/// Whether all of them can be read: pages behind the end of their file cannot.
+/// Returns true if all these bytes can be read; pages behind the end of their file cannot.
 bool can_be_read(const void* memory, std::size_t size_bytes) {
   constexpr std::size_t chunk_bytes = std::size_t(1) << 20;
   const Result<int> file = memory_file(std::min(chunk_bytes, size_bytes));
@@ -102,7 +102,8 @@ Error unreadable(const void* memory, std::size_t size_bytes) {
                     amount(size_bytes, "byte"), memory);
 }
 
-/// To a place. By the system itself: UCX, on which MPIs are built, has a mremap of its own that forgets the place.
+/// Moves a mapping to a place by the system call itself: UCX, below some MPIs, replaces mremap by a version that
+/// ignores the place.
 void* remap(void* from, std::size_t old_bytes, std::size_t size_bytes, void* to) {
   const long mapped = syscall(SYS_mremap, from, old_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
   return mapped == reinterpret_cast<std::intptr_t>(to) ? to : nullptr;
@@ -110,7 +111,8 @@ void* remap(void* from, std::size_t old_bytes, std::size_t size_bytes, void* to)
 
 constexpr int own_pages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-/// What is joined in this process: no byte twice, for each would take the other's pages away.
+/// The ranges that this process has joined. No byte may be in two of them, since each would take the other's pages
+/// away.
 class JoinedRanges {
  public:
   using Joining = SharedMemory::Joining;
@@ -153,7 +155,7 @@ class JoinedRanges {
   std::map<std::uintptr_t, Range> ranges_;
 };
 JoinedRanges& joined_ranges() {
-  static auto& ranges = *new JoinedRanges;  // memory parts while static variables of the program are destroyed
+  static auto& ranges = *new JoinedRanges;  // memory parts even while static variables are destroyed
   return ranges;
 }
 
@@ -185,7 +187,7 @@ SharedMemory SharedMemory::inherited(int descriptor) {
     close(descriptor);
     throw;
   }
-  // Programs that this one starts are no ranks of this world.
+  // Programs that this process starts are not ranks of this world.
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return {data, size_bytes, descriptor};
 }
@@ -203,14 +205,14 @@ SharedMemory::~SharedMemory() {
 Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_bytes, Grant grant) const {
   if (size_bytes == 0) return {};
   if (descriptor_ < 0) {
-    // The system grants memory of a process page by page, when it is touched.
+    // The system grants memory of a process page by page on first touch.
     if (size_bytes >= (std::size_t(4) << 20)) {
       const std::size_t first = round_down(offset_bytes, page_bytes());
       madvise(data_ + first, offset_bytes + size_bytes - first, MADV_HUGEPAGE);
     }
     return {};
   }
-  // The system would rather end processes than refuse.
+  // The system rather kills processes than refuses memory.
   constexpr std::size_t worth_asking = std::size_t(1) << 20;
   if (const Index available = size_bytes < worth_asking ? INT64_MAX : available_memory_bytes();
       size_bytes > static_cast<std::size_t>(available))
@@ -256,7 +258,7 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
 Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes, void* memory,
                                 const MappedPages& pages) const {
   if (!pages.any_shared()) return take(offset_bytes, size_bytes, memory, Joining::taken);
-  // Pages that are shared stay what they are where this part can have them too: in the memory of one process.
+  // Shared pages stay as they are if this part can have them, too, as within one process.
   if (descriptor_ < 0 && pages.all_shared()) return give(offset_bytes, size_bytes, memory, pages);
   for (const MappedPages::Part& part : pages.parts) {
     const bool is_cut_off = part.is_shared && (!part.is_anonymous || is_mapped_elsewhere(part));
@@ -271,13 +273,13 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
   return take(offset_bytes, size_bytes, memory, Joining::taken_shared);
 }
 
-/// Nothing lies between writing the pages and mapping over them, for they may be all static variables of the program.
+/// No code may run between writing the pages and mapping over them, since they may hold all static variables.
 Result<void> SharedMemory::take(std::size_t offset_bytes, std::size_t size_bytes, void* memory, Joining how) const {
   std::byte* const part = data_ + offset_bytes;
   joined_ranges().set(memory, how);
   int descriptor = descriptor_;
   std::size_t file_offset = offset_bytes;
-  if (descriptor_ < 0) {  // memory that is private to a process has no second address: the part becomes shared first
+  if (descriptor_ < 0) {  // memory private to a process has no second address: the part becomes shared first
     Result<int> file = memory_file(size_bytes);
     if (!file) return file.error();
     descriptor = file.value();
@@ -306,7 +308,7 @@ Result<void> SharedMemory::give(std::size_t offset_bytes, std::size_t size_bytes
   for (const MappedPages::Part& one : pages.parts) {
     const std::size_t behind = one.first - reinterpret_cast<std::uintptr_t>(memory);
     std::byte* const from = static_cast<std::byte*>(memory) + behind;
-    // Of a length of 0, it makes another mapping of the same pages and leaves the first one.
+    // With a length of 0, it makes another mapping of the same pages and leaves the first one.
     if (remap(from, 0, one.end - one.first, part + behind) != nullptr) continue;
     const int reason = errno;
     map_over(part, size_bytes, own_pages, -1, 0);

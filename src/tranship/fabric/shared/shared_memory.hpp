@@ -1,5 +1,5 @@
-// Private: SharedMemory, one range of addresses that all ranks of a machine map. The range is reserved at once; memory
-// is obtained piece by piece. It has no name, so nothing is left of it when its processes are gone, however they go.
+// Private: SharedMemory: one range of addresses that all ranks of a machine map. The range is reserved at once; memory
+// is obtained piece by piece. It has no name in a file system, so nothing remains however its processes end.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ struct MappedPages;
 
 class SharedMemory {
  public:
-  /// Every SharedMemory begins at a multiple of this: a huge page.
+  /// Every SharedMemory begins at a multiple of this, the size of a huge page.
   static constexpr std::size_t alignment_bytes = std::size_t(2) << 20;
 
-  /// For ranks of this process. Throws `no_memory`; so do the next two.
+  /// For ranks of this process. This and the next two throw `no_memory`.
   static SharedMemory within_process(std::size_t size_bytes);
-  /// For processes to come: forked ones have it mapped at the same address. Other programs inherit descriptor() when
-  /// their parent clears FD_CLOEXEC.
+  /// For processes that are started later: forked processes have it mapped at the same address; other programs inherit
+  /// descriptor() if their parent clears FD_CLOEXEC.
   static SharedMemory for_processes(std::size_t size_bytes);
-  /// What a parent process has made. Throws `invalid_use` when the descriptor is none of shared memory.
+  /// Maps memory that a parent process has made. Throws `invalid_use` if the descriptor is not shared memory.
   static SharedMemory inherited(int descriptor);
 
   SharedMemory(SharedMemory&& other) noexcept;
@@ -34,28 +34,28 @@ class SharedMemory {
 
   enum class Grant {
     at_once,
-    when_touched,  ///< where the system has none then, it ends the process
+    when_touched,  ///< if the system has none then, it ends the process
   };
-  /// Obtains the memory of a part: zeros where it had none. Fails with `no_memory`; touching a part that was never
+  /// Obtains the memory of a part, zeroed if it had none. Fails with `no_memory`. Touching a part that was never
   /// obtained may end the process.
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes, Grant grant = Grant::at_once) const;
-  /// Gives the whole pages of a part back. They hold zeros when they are obtained again.
+  /// Gives the whole pages of a part back. They read as zeros when they are obtained again.
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
 
-  /// Makes a part that has been obtained and `size_bytes` bytes at `memory` the same pages, which hold what `memory`
-  /// held. Neither may be written meanwhile. Memory that is shared with a file, or with other processes, stays so
-  /// within a process. Fails with `invalid_use` where these are no whole pages, cannot be loaded and stored, or are
-  /// joined or lie here already; with `unsupported` where they can be executed, or would part from a file or from other
-  /// processes; with `no_memory`.
+  /// Maps a part that has been obtained and the `size_bytes` bytes at `memory` to the same pages, which keep the
+  /// content of `memory`. Neither may be written during the call. Within a process, memory that is shared with a file
+  /// or with other processes stays shared. Fails with `invalid_use` for partial pages and for memory that cannot be
+  /// loaded and stored, is joined already, or lies in this SharedMemory; with `unsupported` for executable pages, and
+  /// if joining would separate the memory from a file or from other processes; with `no_memory`.
   Result<void> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const;
-  /// Gives `memory` pages of its own again, with what they held together; the part holds anything then. False when the
-  /// system has none: then they stay together.
+  /// Gives `memory` pages of its own again, with the common content; the content of the part is then undefined. Returns
+  /// false if the system has no pages: then both stay joined.
   bool part(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept;
 
-  /// How a part and memory of the program have become the same pages.
+  /// How a part and memory of the program became the same pages.
   enum class Joining {
     taken,         ///< the memory has the pages of the part
-    taken_shared,  ///< the same; children of a fork shared it, and do when it is parted
+    taken_shared,  ///< taken, but forked children share the memory, and will when it is parted
     given,         ///< the part has the pages of the memory
   };
 

@@ -17,14 +17,14 @@
 
 namespace tranship {
 
-/// At the start of the memory. Zeros until the one who made it has filled it in.
+/// Lies at the start of the memory; zero until the maker has filled it in.
 struct SharedWorld::Header {
   static constexpr std::uint64_t magic_here = 0x7472616e73686970;  // "tranship"
   static constexpr char layout_here[32] = "tranship 0.1.0 layout 5";
 
   std::uint64_t magic;
   char layout[32];
-  /// Sizes of what lies behind it: builds of one version may differ in them.
+  /// Sizes of the following parts, in which builds of one version may differ.
   std::uint64_t board_bytes;
   std::uint64_t place_bytes;
 
@@ -74,7 +74,7 @@ int cores_here() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/// In whole pages, with the cores of this thread.
+/// Rounds sizes to whole pages and fills in the cores of this thread.
 SharedWorld::Shape completed(SharedWorld::Shape shape) {
   if (shape.cores == 0) shape.cores = cores_here();
   if (shape.board_ranks == 0) shape.board_ranks = shape.ranks;
@@ -118,14 +118,14 @@ std::shared_ptr<SharedWorld> SharedWorld::make(const Making& making, Kind kind) 
   Result<std::shared_ptr<SharedWorld>> made = with(wanted);
   if (made.ok() || made.error().code() != ErrorCode::no_memory) return std::move(made).value();
 
-  // Addresses are limited, or the system never grants more of them than it has memory.
+  // The number of addresses is limited, or the system never grants more of them than it has memory.
   std::size_t granted = wanted / 2;
   while (granted > 0 && !with(granted).ok()) granted /= 2;
   constexpr std::size_t enough = std::size_t(16) << 20;
   if (heap_bytes || granted < enough)
     throw_error(ErrorCode::no_memory, "symmetric heaps of {} for each of {}; the system grants {} each: {}",
                 amount(wanted, "byte"), amount(ranks, "rank"), granted, made.error().message());
-  // What the heaps take the program has not: half of it is left.
+  // Addresses that the heaps take are missing to the program, so half of them is left.
   return with(granted / 2).value();
 }
 

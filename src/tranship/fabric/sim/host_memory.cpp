@@ -17,7 +17,7 @@ namespace tranship {
 namespace {
 
 void set_protection(const void* memory, std::size_t size_bytes, int protection) noexcept {
-  // A simulation that cannot close memory would prove nothing, one that cannot open it could not go on.
+  // A simulation that cannot close memory proves nothing, and one that cannot open it cannot continue.
   if (mprotect(const_cast<void*>(memory), size_bytes, protection) != 0) std::abort();
 }
 
@@ -54,7 +54,8 @@ void HostMemory::enter(int host) noexcept {
 void HostMemory::close_others(int host) noexcept {
   if (host == host_) return;
   const int hosts = (ranks_ + ranks_per_host_ - 1) / ranks_per_host_;
-  // From everywhere all others are closed, to everywhere all others are opened; from one host to another, only these.
+  // Coming from everywhere closes all other hosts, going to everywhere opens them; between two hosts, only these
+  // change.
   for (int other = 0; other < hosts; ++other) {
     const bool was_open = host_ == everywhere || host_ == other, is_open = host == everywhere || host == other;
     if (was_open != is_open) protect(other, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);

@@ -22,19 +22,19 @@ std::string contents_of(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// Where the system has put the program, relative to what its file says.
+/// Returns the difference between the addresses of the program in memory and in its file.
 std::uintptr_t program_base() {
   std::uintptr_t base = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
         *static_cast<std::uintptr_t*>(out) = info->dlpi_addr;
-        return 1;  // the program comes first
+        return 1;  // the program is the first entry
       },
       &base);
   return base;
 }
 
-/// The address that the program's file gives for the function main; 0 where it does not name it.
+/// Returns the address of main() in the program's file; 0 if the file has no such symbol.
 std::uintptr_t address_of_main() {
   std::uintptr_t address = 0;
   ElfSymbols("/proc/self/exe").find([&](const ElfSymbols::Function& function) {
@@ -83,14 +83,14 @@ void simulate_main() {
   try {
     detail::simulate_seeds([&](World& world) {
       SimulatedPart part{.world = &world};
-      beginning = &part;  // until it joins, no other rank runs
+      beginning = &part;  // no other rank runs until it has joined
       const int status = program.run();
       beginning = nullptr;
       if (part.failure) throw *part.failure;
       if (status != 0)
         throw_error(ErrorCode::user_exception, "main() of rank {} has returned {}", world.rank(), status);
     });
-  } catch (...) {  // the one who has started this process knows it
+  } catch (...) {  // the board has told the launcher of it
     std::exit(1);
   }
   std::exit(0);

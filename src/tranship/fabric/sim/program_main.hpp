@@ -1,5 +1,5 @@
-// Private: the main function of a program that joins a world by a call of its own, so that a simulation can run it once
-// for each rank.
+// Private: ProgramMain: the main() of a program that joins a world by a call, so that a simulation can run it once for
+// each rank.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace tranship {
 
-/// What main() of this program is, and with which words it was started. Throws `unsupported` where the program has no
-/// symbol of that name, since it was stripped.
+/// The main() of this program, and its command line. The constructor throws `unsupported` if the program has no symbol
+/// `main` because it has been stripped.
 class ProgramMain {
  public:
   ProgramMain();
-  /// Returns what main() returns. What it changes in its words, it changes in a copy.
+  /// Runs main() with a copy of its words, and returns its result.
   int run() const;
 
  private:
@@ -26,19 +26,20 @@ class ProgramMain {
   std::vector<std::string> words_;
 };
 
-/// A simulated rank whose main() has begun, or is about to, and what it has failed with by RankScope::fail.
+/// A simulated rank whose main() runs or is about to, and its error if it has called RankScope::fail.
 struct SimulatedPart {
   World* world = nullptr;
   std::optional<Error> failure = std::nullopt;
 };
 
-/// The rank whose main() has begun and has not joined yet; nullptr where there is none. It is taken once.
+/// Returns the rank whose main() has begun and which has not joined yet, once; otherwise nullptr.
 SimulatedPart* take_simulated_part() noexcept;
 
-/// Whether that rank is about to join: what the calling thread knows of a rank is of another one.
+/// Returns true if such a rank has yet to join: thread-local state about a rank then belongs to another one.
 bool begins_as_simulated() noexcept;
 
-/// In a process that simulate_program has started: runs main() as the ranks of simulated worlds, and ends the process.
+/// In a process that simulate_program() has started: runs main() as the ranks of simulated worlds, then ends the
+/// process.
 [[noreturn]] void simulate_main();
 
 }  // namespace tranship

@@ -26,7 +26,7 @@ bool RaceDetector::conflict(const Access& earlier, const Access& later) {
   const auto is_atomic = [](What what) { return what == What::fetch || what == What::update; };
   const What a = earlier.use.what, b = later.use.what;
   if (reads(a) && reads(b)) return false;
-  if (a == What::free && b == What::free) return false;  // of memory, and then of its place
+  if (a == What::free && b == What::free) return false;  // a block, and then its place in the heap
   if (!is_atomic(a) || !is_atomic(b)) return true;
   const bool are_kinds_known = earlier.use.code == nullptr && later.use.code == nullptr;
   return earlier.word_first != later.word_first || earlier.word_end != later.word_end ||
@@ -86,7 +86,7 @@ RaceDetector::Sent RaceDetector::send(Rank rank, const FencedWay& way, Fencing f
   }
   note(access, {sent.before.known, rank, is_ordered ? &way : nullptr}, remote.bytes);
   if (local) {
-    // A fence does not hold back when local memory is accessed.
+    // A fence does not order accesses to local memory.
     access.use = local->use;
     access.fencing = Fencing::unordered;
     note(access, {mine.known}, local->bytes);
@@ -111,7 +111,7 @@ void RaceDetector::end(Rank rank, std::uint64_t number) {
   const auto use = mine.uses.extract(number);
   if (!use) return;
   use.mapped()->note_over(next_moment(rank));
-  // No other rank reaches its own memory.
+  // No other rank can reach the rank's own memory.
   std::erase_if(mine.own.uses, [&](const HeldUse& one) { return one.access.transfer == use.mapped(); });
   forget_known(mine);
 }
@@ -152,7 +152,7 @@ void RaceDetector::release_sources(Rank rank, const CallSite* quiet) {
   RankState& mine = ranks_[std::size_t(rank)];
   std::erase_if(mine.sources, [&](const Source& one) {
     if (!one.transfer->is_over_for(mine.known)) return false;
-    // What is known to have written it has been compared with the transfer by then.
+    // Any write that the rank knows of has been compared with the transfer already.
     if (mine.late_error || one.held->is_unchanged() || !is_unwritten_since(one)) return true;
     mine.late_error =
         make_error(ErrorCode::race,
@@ -272,7 +272,7 @@ void RaceDetector::note(Access access, const View& view, const std::vector<Bytes
     const Stretch stretch{bytes.first, bytes.end};
     for (const HeldUse& use : memory.uses) compare(use, access, view, {&stretch, 1}, bytes);
     const auto in = [&](std::size_t first, std::size_t end) { return Bytes{bytes.owner, first, end, bytes.memory}; };
-    if (is_own && !access.transfer) {  // its rank knows it, and it alone can
+    if (is_own && !access.transfer) {  // no other rank can reach it, and this rank knows the access
       cells.look(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
         compare(cell, access, view, in(first, end));
       });
@@ -282,7 +282,7 @@ void RaceDetector::note(Access access, const View& view, const std::vector<Bytes
       compare(cell, access, view, in(first, end));
       if (access.use.what == What::write || access.use.what == What::free)
         cell.clear();
-      else  // the last one of a rank stands for all that it knows
+      else  // a rank's last access stands for all that it knows
         std::erase_if(cell, [&](const Access& earlier) {
           return earlier.use.what == access.use.what && earlier.rank == access.rank &&
                  bool(earlier.transfer) == bool(access.transfer) && !conflict(earlier, access) &&
@@ -307,7 +307,7 @@ void RaceDetector::note_use(const Access& access, const View& view, std::vector<
         use.stretches.emplace_back(next->first, next->end);
     Memory& memory = memory_of(in);
     compare(use, memory, view, in);
-    // Those who know the last one of a rank know the ones before.
+    // A rank that knows the last use of a rank knows the earlier ones.
     std::erase_if(memory.uses, [&](const HeldUse& before) {
       return before.access.rank == access.rank && before.access.use.what == access.use.what &&
              before.access.transfer->is_over_for(view.known) && before.stretches == use.stretches;
@@ -321,7 +321,7 @@ void RaceDetector::compare(const HeldUse& use, const Memory& held, const View& v
   for (const HeldUse& earlier : held.uses) compare(earlier, use.access, view, use.stretches, memory);
   auto stretch = use.stretches.begin();
   held.cells.look(use.first(), use.end(), [&](std::size_t first, std::size_t end, const Cell& cell) {
-    while (stretch->second <= first) ++stretch;  // the last one ends where the looking does
+    while (stretch->second <= first) ++stretch;  // the last stretch ends where the search does
     for (auto at = stretch; at != use.stretches.end() && at->first < end; ++at)
       compare(cell, use.access, view,
               {memory.owner, std::max(first, at->first), std::min(end, at->second), memory.memory});

@@ -86,7 +86,7 @@ void RankLog::tell_atomic(Address first, std::size_t bytes, Atomic how, const vo
     constexpr const char* names[] = {"an atomic load", "an atomic store", "an atomic update"};
     const What what = how.does == Atomic::Does::load ? What::fetch : What::update;
     detector_.access(rank_, {use_of(what, names[int(how.does)], code), {word}});
-    // Only now: what was put into the word, rather than stored atomically, is not seen without a race.
+    // Acquire only now: a value that was put into the word instead of stored atomically must race.
     if (how.acquires && others_see_it) detector_.acquire(rank_, word);
     if (!others_see_it || how.does == Atomic::Does::load) return;
     const bool replaces = how.does == Atomic::Does::store;

@@ -1,4 +1,4 @@
-// Private: RankLog, the access log of one simulated rank, which tells the race detector of its simulation.
+// Private: RankLog: the access log of one simulated rank, which reports to the race detector of its simulation.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ class Simulation;
 
 class RankLog final : public AccessLog {
  public:
-  /// Both must outlive it. The heaps of all ranks lie at [heaps, heaps + heaps_bytes).
+  /// `simulation` and `detector` must outlive it. The heaps of all ranks lie at [heaps, heaps + heaps_bytes).
   RankLog(const Simulation& simulation, RaceDetector& detector, Rank rank, const void* heaps, std::size_t heaps_bytes);
 
   void settle() noexcept override;
-  /// The first race of its accesses.
+  /// Returns the first race of the rank's accesses.
   const std::optional<Error>& race() const noexcept { return race_; }
 
  private:

@@ -12,7 +12,7 @@ namespace tranship {
 
 namespace {
 
-/// A meeting after which all members know what any of them knew before.
+/// A meeting after which all members know everything that any of them knew before.
 class SimMeeting final : public Meeting {
  public:
   SimMeeting(Simulation& simulation, Rank rank, const Members& members, int slot, std::unique_ptr<Meeting> inner)
@@ -53,7 +53,7 @@ class SimMeeting final : public Meeting {
   std::unique_ptr<Meeting> inner_;
 };
 
-/// What ranks tell each other by words. It may outlive the simulation.
+/// Passes on what ranks learn by words. It may outlive the simulation.
 class SimFlagWatch final : public FlagWatch {
  public:
   SimFlagWatch(std::shared_ptr<RaceDetector> detector, Rank rank, const SharedWorld& shared)
@@ -127,7 +127,7 @@ class SimDomain final : public SharedDomain {
     if (!joined.ok()) return joined;
     const RaceDetector::Bytes bytes{rank_, offset_bytes, offset_bytes + size_bytes};
     if (RaceDetector* detector = simulation_.race_detector()) detector->forget(bytes);
-    // From its release on, no peer may touch it.
+    // After the release, no peer may touch the memory.
     const auto release = [held = joined.value(), weak = std::weak_ptr(simulation_.shared_race_detector()), rank = rank_,
                           bytes](void*) mutable {
       held.reset();

@@ -1,5 +1,5 @@
-// Private: one simulated rank. Memory is shared as that of threads is, or by the ranks of one machine; transfers go
-// through the log of the simulation.
+// Private: SimFabric: one simulated rank. Memory is shared as between threads, or between the ranks of one machine;
+// transfers go through the log of the simulation.
 #pragma once
 
 #include <tranship/fabric/hosts/mail.hpp>

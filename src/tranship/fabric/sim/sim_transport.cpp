@@ -10,14 +10,14 @@
 namespace tranship {
 namespace {
 
-/// A part of a block: where it begins on both sides, in bytes from the block's own bases.
+/// A part of a block: where it begins on both sides, in bytes from the block's bases.
 struct Piece {
   CopyBlock block;
   long long source_offset = 0;
   long long target_offset = 0;
 };
 
-/// Nothing is one piece of nothing; anything larger than an element is cut once or twice, along its longest dimension.
+/// Cuts a block of more than one element into up to three pieces along its longest dimension. An empty block has none.
 std::vector<Piece> pieces_of(const CopyBlock& block, SplitMix64& random) {
   std::vector<Piece> out;
   if (element_count(block) == 0) return out;
@@ -51,7 +51,7 @@ class HeldSource final : public RaceDetector::Held {
   std::vector<std::byte> held_;
 };
 
-/// The stretches that one side of a block touches, in bytes from its base, run by run.
+/// Calls f(first, length) for the contiguous runs that one side of a block touches, in bytes from its base.
 template <class F>
 void for_each_run(const CopyBlock& given, const long long* strides, int width, F&& f) {
   CopyBlock block = given;
@@ -154,7 +154,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
     what.block = piece.block;
     what.offset_bytes = target.offset_bytes + std::size_t(piece.target_offset);
     const std::byte* from = static_cast<const std::byte*>(source) + piece.source_offset;
-    // A blocking put has read its source when it returns; the other may read it at any time until the next quiet.
+    // A blocking put has read its source when it returns; another may read it at any time until the next quiet.
     if (blocks || simulation_.random().below(2) == 0)
       what.payload = packed_on_host(piece.block, width, from);
     else
@@ -255,7 +255,7 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   }
   InFlight what = made(InFlight::Kind::update, at.peer, width);
   order_->is_awaited = order_->is_awaited || before;
-  // What brings a value is a get for fences.
+  // To a fence, an atomic that returns a value is a get.
   what.is_fenced = !before;
   what.offset_bytes = at.offset_bytes;
   what.op = op;
@@ -287,7 +287,7 @@ void SimTransport::sends(Rank peer, std::size_t bytes) {
   order_->unanswered.insert(peer);
 }
 
-/// The program's completes what the library has under way, too, as it would where both are one context.
+/// A quiet of the program also completes the library's transfers, as if both used one context.
 void SimTransport::quiet(std::optional<Rank> peer, CallSite where) {
   const detail::UnloggedCall unlogged;
   simulation_.step(rank_);

@@ -1,4 +1,5 @@
-// Private: the transfers of one context of a simulated rank, cut in pieces and put into the log of the simulation.
+// Private: SimTransport: cuts the transfers of one context of a simulated rank into pieces and puts them into the log
+// of the simulation.
 #pragma once
 
 #include <map>
@@ -40,24 +41,25 @@ class SimTransport final : public Transport {
   void abandon() noexcept override;
 
  private:
-  /// nullptr where order is not checked, and of what a use covers.
+  /// Returns nullptr if order is not checked, and while a use covers the rank's accesses.
   RaceDetector* detector() const noexcept { return simulation_.race_detector_for(rank_); }
-  /// An update, or what only reads: what those learn who see that it is over; nullptr where order is not checked.
+  /// Records an update, or a transfer that only reads. Returns the knowledge of those who see that it is over; nullptr
+  /// if order is not checked.
   std::shared_ptr<Told> note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
                              const RaceDetector::Accesses* local);
-  /// A message that the peer answers at the next quiet.
+  /// Counts a message that the peer acknowledges at the next quiet.
   void sends(Rank peer, std::size_t bytes);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
   FencedWay way(Rank target) const { return {order_->context, target, fences_to(target)}; }
   std::uint64_t fences_to(Rank target) const;
 
-  /// What fences and quiets of one author order.
+  /// State of the fences and quiets of one author, the program or the library.
   struct Order {
     int context;
-    std::uint64_t fences = 0;  ///< of all peers
+    std::uint64_t fences = 0;  ///< to all peers
     std::map<Rank, std::uint64_t> fences_to = {};
     std::set<Rank> unanswered = {};
-    bool is_awaited = false;  ///< a value, by the next quiet
+    bool is_awaited = false;  ///< a value arrives by the next quiet
   };
 
   void complete(Order& order, std::optional<Rank> peer, CallSite where);

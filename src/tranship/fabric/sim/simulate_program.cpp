@@ -17,9 +17,9 @@
 namespace tranship {
 namespace {
 
-/// In the heap of a shared world of one rank, the program, whose board says how it fails.
+/// Lies in the heap of a shared world whose only rank is the program, and whose board holds its failure.
 struct Seeds {
-  std::uint64_t size_bytes;  // programs of another build may differ in what follows
+  std::uint64_t size_bytes;  // in a program of another build, the rest may differ
   SimulatedProgramOptions options;
   std::int64_t seen;
   std::int64_t begun;
@@ -37,7 +37,7 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
     throw_error(ErrorCode::invalid_use,
                 "simulate needs a program, at least 1 rank and at least 1 seed, got {}, {} and {}",
                 amount(program.size(), "word"), amount(options.ranks, "rank"), amount(options.seeds, "seed"));
-  default_timeout_ns();  // the program reads it; what is wrong with it is found before it is started
+  default_timeout_ns();  // the program reads it; errors in it are found before it starts
   const auto shared = std::make_shared<SharedWorld>(SharedWorld::Shape{.ranks = 1, .heap_bytes = sizeof(Seeds)},
                                                     SharedWorld::Kind::processes);
   shared->obtain(0, 0, sizeof(Seeds)).value();
@@ -76,7 +76,7 @@ void detail::simulate_seeds(FunctionRef<void(World&)> body) {
   int descriptor = -1;
   if (std::sscanf(text, "%d", &descriptor) != 1)
     throw_error(ErrorCode::bad_text, "{} is '{}': needs a descriptor", simulation_variable, text);
-  // Programs that this one starts are not simulated, nor is a second world in this process.
+  // Programs that this process starts are not simulated, nor is a second world in this process.
   unsetenv(simulation_variable);
   SharedWorld shared(descriptor);
   Seeds& seeds = seeds_of(shared);

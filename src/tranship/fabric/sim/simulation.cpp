@@ -14,7 +14,7 @@ namespace tranship {
 namespace {
 
 constexpr int looks_max = 16;
-/// When all ranks only look for so long, nothing will happen any more. Ranks may count while they look.
+/// After this many looks of all ranks without a change, nothing more can happen. Ranks may count while they look.
 constexpr int vain_looks_max = 100'000;
 
 }  // namespace
@@ -35,7 +35,7 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
     watch_order();
   const int sharing = options.peers == PeerKind::messaged ? 1 : options.ranks_per_host;
   for (Rank rank = 0; rank < options.ranks; ++rank) sharing_of_.push_back(sharing == 0 ? 0 : rank / sharing);
-  // Some seeds deliver at once, some only when no rank can do anything else.
+  // Some seeds deliver at once, some only when no rank can run.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
   switch_chance_ = chances[random_.below(std::size(chances))];
@@ -85,7 +85,7 @@ RaceDetector::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size
 }
 
 SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
-  constexpr std::size_t stack_bytes = std::size_t(1) << 20;  // what is not used costs addresses only
+  constexpr std::size_t stack_bytes = std::size_t(1) << 20;  // unused parts cost addresses only
   for (Rank r = 0; r < options_.ranks; ++r) {
     const auto run = [this, r, body] {
       const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
@@ -95,12 +95,12 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
         } catch (const RankDies&) {
           throw;
         } catch (...) {
-          // The program may have failed by what it has read in a race, which no call of it has thrown yet.
+          // The program may have failed because of a race that no call of it has thrown yet.
           detail::settle_accesses();
           throw_noted_race(r);
           throw;
         }
-        // What is under way then completes with its world, where no error would be heard of.
+        // Otherwise pending operations would complete with the world, where their errors would be lost.
         world.context().quiet({"the end of the rank", 0});
       };
       ranks_[std::size_t(r)].thrown = run_rank(board_of(r), r, options_.timeout_ns, make, whole);
@@ -150,7 +150,7 @@ void Simulation::ask(Rank rank) noexcept {
 
 bool Simulation::deliver_news() {
   if (news_.empty()) return false;
-  // What one machine tells another arrives in order.
+  // News from one machine to another arrives in order.
   const News& any = news_[random_.below(news_.size())];
   const auto at = std::find_if(news_.begin(), news_.end(), [&](const News& other) {
     return other.to == any.to && host_of(other.of) == host_of(any.of);
@@ -201,7 +201,7 @@ bool Simulation::wake_those_not_told() {
 
 bool Simulation::resume_polls() {
   const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](const RankState& rank) { return rank.polls; });
-  // What they have stored meanwhile may be what others wait for.
+  // Other ranks may wait for values that these have stored meanwhile.
   if (any) something_happened();
   return any;
 }
@@ -286,8 +286,8 @@ void Simulation::step(Rank rank) {
   if (ranks_[std::size_t(rank)].dying) return;
   count_step(rank);
   ranks_[std::size_t(rank)].acted = true;
-  // What it has stored itself may be what others wait for. Were all of many ranks to look after each step of any, they
-  // would do little else.
+  // Other ranks may wait for a value that this one has stored. With many ranks, waking all after every step of any rank
+  // would take most of the time.
   const auto one_in = std::uint64_t(std::max(1, options_.ranks / 4));
   if (one_in == 1 || random_.below(one_in) == 0)
     something_happened();
@@ -313,9 +313,9 @@ void Simulation::wait(Rank rank, int round) {
   RankState& mine = ranks_[std::size_t(rank)];
   if (mine.dying) return;
   count_step(rank);
-  // What it has stored before it began to wait may be what others wait for.
+  // Other ranks may wait for values that it stored before this wait.
   if (round == 0) something_happened();
-  // What it waits for may have come while it looked at something else.
+  // The awaited value may have come while it looked at another place.
   mine.waits = !mine.has_news;
   note_drowsy(rank);
   Fiber::suspend();
@@ -329,7 +329,7 @@ void Simulation::poll(Rank rank, std::int64_t polls) {
   count_step(rank);
   vain_looks_ += polls;
   if (std::exchange(mine.acted, false)) something_happened();
-  // Sometimes nothing new has come. Not always, or those who poll for it would keep it from coming.
+  // Sometimes there is no news: not always, since polling ranks would then prevent it from coming.
   mine.polls = random_.below(2) == 0;
   note_drowsy(rank);
   Fiber::suspend();
@@ -347,7 +347,7 @@ void Simulation::send(Rank source, InFlight what) {
   TRANSHIP_ASSERT_COSTLY(mine.log.empty() || mine.log.back()->serial < what.serial);
   mine.log.push_back(std::make_unique<const InFlight>(std::move(what)));
   mine.is_log_new = true;
-  // What is never waited for does not pile up.
+  // Operations that are never completed do not pile up.
   constexpr std::size_t log_max = 256;
   while (mine.log.size() > log_max) deliver(source, 0);
 }
@@ -356,7 +356,7 @@ const std::vector<std::size_t>& Simulation::deliverable(Rank rank) {
   RankState& mine = ranks_[std::size_t(rank)];
   if (!std::exchange(mine.is_log_new, false)) return mine.deliverable;
   const auto& log = mine.log;
-  /// The least fences of what has been passed on one way: what has more comes after it.
+  /// The lowest number of fences of the pieces passed over on one way: a piece with more comes after them.
   struct Way {
     int context;
     Rank target;
@@ -367,7 +367,7 @@ const std::vector<std::size_t>& Simulation::deliverable(Rank rank) {
   for (std::size_t i = 0; i < log.size(); ++i) {
     const InFlight& what = *log[i];
     bool is_held = false;
-    if (what.after_first < what.after_end) {  // serials grow along the log
+    if (what.after_first < what.after_end) {  // serials increase along the log
       const auto end = log.begin() + static_cast<std::ptrdiff_t>(i);
       const auto first = std::lower_bound(log.begin(), end, what.after_first,
                                           [](const auto& one, std::uint64_t at) { return one->serial < at; });
@@ -497,7 +497,7 @@ SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<
   if (options.ranks_per_host < 0)
     throw_error(ErrorCode::invalid_use, "simulate needs at least 1 rank per host, or 0 for one host, got {}",
                 options.ranks_per_host);
-  // Memory that is opened and closed has to be mapped twice, as that of processes can be.
+  // Memory that is opened and closed must be mapped twice, which is possible for memory of processes.
   const auto kind = options.ranks_per_host > 0 ? SharedWorld::Kind::processes : SharedWorld::Kind::threads;
   const auto shared = SharedWorld::make({.ranks = options.ranks, .heap_bytes = options.heap_bytes, .cores = 1}, kind);
   Simulation simulation(options, shared);

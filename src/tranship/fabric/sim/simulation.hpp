@@ -1,4 +1,4 @@
-// Private: the scheduler of simulated ranks, and the log of what is on its way between them.
+// Private: Simulation: the scheduler of simulated ranks, and the log of the transfers in flight between them.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@
 
 namespace tranship {
 
-/// Thrown in a rank that dies. No std::exception, so that programs do not take it for a failure of theirs.
+/// Thrown in a rank that dies. It is no std::exception, so programs do not take it for an error of their own.
 struct RankDies {};
 
-/// What is on its way: one piece of a transfer, an update or a signal.
+/// An entry of the log: one piece of a transfer, an update or a signal.
 struct InFlight {
   enum class Kind : std::uint8_t { put, get, update, signal } kind{};
-  Rank rank = 0;  ///< that has sent it
+  Rank rank = 0;  ///< the sender
   int context = 0;
   Rank target = 0;
   std::uint64_t serial = 0;
-  std::uint64_t fences = 0;  ///< of its context before it
-  bool is_fenced = true;     ///< they hold it back; not what only reads
-  /// The pieces [serial, ...) that a signal comes after.
+  std::uint64_t fences = 0;  ///< fences of its context before it
+  bool is_fenced = true;     ///< these fences hold it back; not if it only reads
+  /// The signal comes after the pieces with serials [after_first, after_end).
   std::uint64_t after_first = 0, after_end = 0;
 
   CopyBlock block;
   int width = 1;
-  std::vector<std::byte> payload;  ///< dense; empty where it is read from `source` when it is delivered
+  std::vector<std::byte> payload;  ///< dense; if empty, `source` is read at delivery
   const void* source = nullptr;
   void* local_target = nullptr;
   std::size_t offset_bytes = 0;
@@ -55,10 +55,10 @@ struct InFlight {
   std::vector<RaceDetector::Bytes> written;
 };
 
-/// Whether an atomic on a word that held `before` writes it.
+/// Returns true if an atomic on a word with the value `before` writes it.
 bool writes(AtomicOp op, int width, std::uint64_t compare, const void* before);
 
-/// What ranks post reaches the boards of other machines late, by the log.
+/// Posts of ranks reach the boards of other machines late, through the log.
 class Simulation final : private BoardLink {
  public:
   Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared);
@@ -66,32 +66,34 @@ class Simulation final : private BoardLink {
   Simulation& operator=(const Simulation&) = delete;
 
   SimulationReport run(FunctionRef<void(World&)> body);
-  /// What a rank that has failed has thrown.
+  /// Returns the exception that a failed rank has thrown.
   const std::exception_ptr& thrown_by(Rank rank) const noexcept { return ranks_[std::size_t(rank)].thrown; }
 
-  // For the rank that runs.
-  /// Others may go on first. Throws RankDies; so does wait().
+  // Calls of the running rank.
+  /// Lets other ranks run first, perhaps. Throws RankDies, as wait() does.
   void step(Rank rank);
-  /// As step, after a value has come here. Ranks may look until they see what they wait for, so others go on sometimes
-  /// and what is on its way comes, whatever the chances of this seed.
+  /// A step after a value has arrived. Ranks may look until they see a wanted value, so after a number of looks others
+  /// run and transfers in flight are delivered, whatever the probabilities of this seed.
   void look(Rank rank);
-  /// Before it fetches what lies at `offset_bytes` of the heap of `peer`: who goes through memory does not look in
+  /// Called before a fetch from `offset_bytes` of the heap of `peer`: a rank that walks through memory does not look in
   /// vain.
   void looks_at(Rank rank, Rank peer, std::size_t offset_bytes);
-  /// Goes on when something has happened. `round` counts from 0 within one wait.
+  /// Continues when something has happened. `round` counts from 0 within one wait.
   void wait(Rank rank, int round);
-  /// Goes on when something has happened, or nothing can.
+  /// Continues when something has happened, or nothing more can.
   void poll(Rank rank, std::int64_t polls);
-  /// apply_atomic; ranks that change nothing by it only look.
+  /// Calls apply_atomic(); an atomic that changes nothing counts as a look.
   void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
-  /// Throws what a rank has done wrong where nothing can be thrown, at its next call and again at each further one:
-  /// with the source of a transfer of whose end it has learnt, by accesses that hooks have noted, or by a release.
+  /// Throws an error of a rank that could not be thrown where it occurred, at its next call and at every further one: a
+  /// changed source of a transfer whose end it has learnt, a race of accesses that hooks have noted, or one of a
+  /// release.
   void fail_late(Rank rank) const;
 
   void send(Rank source, InFlight what);
-  /// Delivers one piece of what this rank has sent in a context and that may be delivered, false when there is none; of
-  /// one target, all that fences hold before what comes now; forgets what has not been read from its source.
+  /// deliver_one_of() delivers one deliverable piece that this rank has sent in a context, or returns false;
+  /// deliver_fenced() delivers all pieces to a target that have fewer fences; forget() drops pieces that still need
+  /// memory of this rank.
   bool deliver_one_of(Rank source, int context, std::optional<Rank> target);
   void deliver_fenced(Rank source, int context, Rank target, std::uint64_t fences);
   void forget(Rank source, int context) noexcept;
@@ -99,26 +101,27 @@ class Simulation final : private BoardLink {
   int next_context() noexcept { return ++contexts_; }
 
   std::byte* heap_of(Rank rank) const noexcept;
-  /// That of the rank's machine.
+  /// The board of the rank's machine.
   Board& board_of(Rank rank) const noexcept {
     return boards_.empty() ? shared_->board() : *boards_[std::size_t(rank / options_.ranks_per_host)];
   }
-  /// Of all ranks, or -1.
+  /// Returns the first failed rank of all machines, or -1.
   Rank first_failed() const noexcept { return boards_.empty() ? shared_->board().first_failed() : first_failed_; }
   /// The ranks of one machine.
   Members host_of(Rank rank) const noexcept;
   /// The ranks whose memory this one loads and stores, itself included.
   Members sharing(Rank rank) const noexcept;
-  /// What lies at an address of a rank's own, open whichever rank runs.
+  /// Returns an address of the rank's memory that is open whichever rank runs.
   template <class T>
   T* open(T* own) const noexcept {
     return host_memory_ ? host_memory_->open(own) : own;
   }
-  /// nullptr where all ranks are on one machine.
+  /// nullptr if all ranks are on one machine.
   HostMemory* host_memory() const noexcept { return host_memory_.get(); }
-  /// What lies at an address of a rank: in a symmetric heap, also where its own memory has been joined to its heap.
+  /// Returns the place of a rank's address: in a symmetric heap, also for own memory that is joined to the heap, or in
+  /// own memory.
   RaceDetector::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
-  /// Calls f(first, end) for the addresses of a rank's own memory that has been joined to its heap.
+  /// Calls f(first, end) for the addresses of a rank's own memory that is joined to its heap.
   template <class F>
   void for_each_joined(Rank rank, F&& f) const {
     for (const Joined& one : joined_)
@@ -127,29 +130,28 @@ class Simulation final : private BoardLink {
   void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
     joined_.push_back({rank, memory, reinterpret_cast<std::uintptr_t>(memory.get()), size_bytes, offset_bytes});
   }
-  /// By rank: the number of those that it shares memory with.
+  /// By rank: the number of the group of ranks that share memory with it.
   const std::vector<int>& sharing_of() const noexcept { return sharing_of_; }
   /// Letters of meetings.
   void bring(Rank from, Rank to, Mail::Key meeting, std::span<const std::byte> bytes);
   std::optional<std::vector<std::byte>> take(Rank to, Rank from, Mail::Key meeting);
-  /// A rank sends a message to another one, with so many bytes beside its head; to itself and to those whose memory it
-  /// reaches it sends none.
+  /// Counts a message of `bytes` bytes and a head; a rank sends none to itself and to ranks whose memory it reaches.
   void count_message(Rank from, Rank to, std::size_t bytes) noexcept;
   const SimulationOptions& options() const noexcept { return options_; }
   SplitMix64& random() noexcept { return random_; }
-  /// nullptr where order is not checked. It has been told what the rank that runs has accessed.
+  /// Returns nullptr if order is not checked. All accesses of the running rank have been reported to it.
   RaceDetector* race_detector() noexcept {
     detail::settle_accesses();
     return race_detector_.get();
   }
-  /// nullptr also while what the rank does is covered by a use of its memory.
+  /// Returns nullptr also while a use of its memory covers the rank's accesses.
   RaceDetector* race_detector_for(Rank rank) noexcept {
     RaceDetector* const detector = race_detector();
     return ranks_[std::size_t(rank)].is_covered ? nullptr : detector;
   }
   bool set_covered(Rank rank, bool is) noexcept { return std::exchange(ranks_[std::size_t(rank)].is_covered, is); }
   const std::shared_ptr<RaceDetector>& shared_race_detector() const noexcept { return race_detector_; }
-  /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
+  /// A member of a team enters a meeting, and leaves it; it then knows everything that any member knew when it entered.
   void come(Rank rank, int slot, const Members& members, std::uint64_t meeting);
   void go(Rank rank, int slot, const Members& members, std::uint64_t meeting);
 
@@ -158,16 +160,16 @@ class Simulation final : private BoardLink {
     std::unique_ptr<Fiber> fiber;
     std::exception_ptr thrown;
     std::deque<std::unique_ptr<const InFlight>> log;
-    std::vector<std::size_t> deliverable;  ///< of the log, in order, where `is_log_new` does not say otherwise
+    std::vector<std::size_t> deliverable;  ///< indices in the log, in order; stale if `is_log_new`
     bool is_log_new = false;
     std::int64_t steps = 0;
     std::int64_t messages_sent = 0, bytes_sent = 0;
     Deadline deadline = Deadline::never();
     bool is_covered = false;
-    std::set<std::pair<Rank, std::size_t>> places;  // that it has looked at
+    std::set<std::pair<Rank, std::size_t>> places;  // places that it has looked at
     bool waits = false;
-    bool has_news = false;  ///< something has happened since it last began to look at what it waits for
-    bool is_drowsy = true;  ///< it is in the list of those that learn what happens
+    bool has_news = false;  ///< something has happened since it last began to look
+    bool is_drowsy = true;  ///< it is in the list of ranks to wake
     bool polls = false;
     bool acted = false;  ///< since it has polled
     bool expired = false;
@@ -177,7 +179,7 @@ class Simulation final : private BoardLink {
   void watch_order();
   void throw_noted_race(Rank rank) const;
   void count_step(Rank rank);
-  /// Memory of some rank has changed, or may have: no wait expires that has not looked since.
+  /// Memory of some rank has changed, or may have: a wait that has not looked since then does not expire.
   void changed() noexcept {
     vain_looks_ = 0;
     for (const Rank rank : expired_) {
@@ -186,7 +188,7 @@ class Simulation final : private BoardLink {
     }
     expired_.clear();
   }
-  /// One of its flags may have changed.
+  /// One of the rank's flags may have changed.
   void update_held(Rank rank) noexcept {
     const RankState& one = ranks_[std::size_t(rank)];
     is_held_[std::size_t(rank)] = one.fiber->ended() || ((one.waits || one.polls) && !one.expired);
@@ -194,20 +196,20 @@ class Simulation final : private BoardLink {
   void note_drowsy(Rank rank) {
     if (!std::exchange(ranks_[std::size_t(rank)].is_drowsy, true)) drowsy_.push_back(rank);
   }
-  /// Those that nothing earlier holds back, in the order in which they were sent.
+  /// Returns the pieces that no earlier one holds back, in the order in which they were sent.
   const std::vector<std::size_t>& deliverable(Rank rank);
   void deliver(Rank source, std::size_t index);
-  /// `there` is what it is about to write.
+  /// `there` is the place that it is about to write.
   void tell(const InFlight& what, const void* there);
   bool deliver_any();
   void something_happened();
-  /// The same for one rank. Others may learn of it late, but not never.
+  /// Wakes one rank. Others may learn of the event later, but do learn of it.
   void wake(Rank rank);
   bool wake_those_not_told();
   void tell(Rank rank) noexcept override;
   void ask(Rank rank) noexcept override;
-  void tell_at_end(Rank) noexcept override {}  // ranks of all machines are of one process, which ends
-  bool has_heard_end(Rank) const noexcept override { return true; }  // what a rank has sent is there before it ends
+  void tell_at_end(Rank) noexcept override {}  // ranks of all machines belong to one process, which ends
+  bool has_heard_end(Rank) const noexcept override { return true; }  // a rank's messages are here before it ends
   bool deliver_news();
   void resume(Rank rank);
   bool resume_polls();
@@ -217,26 +219,26 @@ class Simulation final : private BoardLink {
   std::shared_ptr<SharedWorld> shared_;
   SplitMix64 random_;
   std::vector<RankState> ranks_;
-  // So that what happens costs no look at all ranks.
+  // These lists make an event cost less than a look at all ranks.
   std::vector<std::uint8_t> is_held_;  // by rank: it cannot run
-  std::vector<Rank> drowsy_;           // that wait, poll, or have no news
+  std::vector<Rank> drowsy_;           // ranks that wait, poll, or have no news
   bool some_are_not_told_ = false;
-  std::vector<Rank> expired_;  // that may have expired
+  std::vector<Rank> expired_;  // ranks that may have expired
   std::shared_ptr<RaceDetector> race_detector_;
-  std::vector<std::unique_ptr<RankLog>> logs_;  // by rank; empty where order is not checked or there are no hooks
+  std::vector<std::unique_ptr<RankLog>> logs_;  // by rank; empty without order checks or hooks
   std::shared_ptr<HostMemory> host_memory_;
-  std::vector<std::unique_ptr<Board>> boards_;  // by machine, where there are several
+  std::vector<std::unique_ptr<Board>> boards_;  // by machine, if there are several
   struct News {
     Rank of;
     Board* to;
     Board::Entry entry;
   };
-  std::vector<News> news_;  // that are on their way
+  std::vector<News> news_;  // in flight
   std::vector<int> sharing_of_;
   std::map<std::tuple<Rank, Rank, int, std::uint64_t>, std::vector<std::byte>> letters_;  // by target and source
   Rank first_failed_ = -1;
   Rank running_ = 0;
-  /// Memory of a rank that is also a part of its heap, for as long as it is held.
+  /// Memory of a rank that is also a part of its heap, while it is held.
   struct Joined {
     Rank rank;
     std::weak_ptr<void> memory;
@@ -249,9 +251,9 @@ class Simulation final : private BoardLink {
     int gone = 0;
   };
   std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;
-  int delivery_chance_;          // of 16: what is on its way moves before a rank does
-  int switch_chance_;            // of 16: a step lets others go on
-  int looks_ = 0;                // since the last delivery that they have asked for
+  int delivery_chance_;          // of 16: a delivery comes before a step of a rank
+  int switch_chance_;            // of 16: a step lets other ranks run
+  int looks_ = 0;                // since the last delivery for looks
   std::int64_t vain_looks_ = 0;  // of all ranks, since anything has changed
   std::uint64_t serials_ = 0;
   int contexts_ = 0;

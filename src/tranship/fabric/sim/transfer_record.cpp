@@ -5,9 +5,9 @@
 
 namespace tranship {
 
-// Chains of transfers that no quiet has cut can be long: they are taken apart link by link, not by calls within calls.
+// Chains of transfers without a quiet can be long: they are taken apart by a loop, not by recursion.
 TransferRecord::~TransferRecord() {
-  fenced_.reset();  // further down the same chain
+  fenced_.reset();  // it points further down the same chain
   for (Ref next = std::move(before_); next && next.use_count() == 1;) next = std::exchange(next->before_, nullptr);
 }
 

@@ -1,8 +1,8 @@
-// Private: transfers of simulated ranks, and who knows that they are over.
+// Private: TransferRecord: transfers of simulated ranks, and which ranks know that they are over.
 //
-// The clock of a rank counts what the rank has done and found out, and who knows its time knows all that it knew then.
-// So an end is recorded once, with the rank that has found it out and its time then. What a rank knows remains a clock,
-// whatever the number of transfers.
+// The clock of a rank counts its actions and discoveries, and a rank that knows a time of another one knows everything
+// that that one knew then. So the end of a transfer is recorded once, with the rank that has discovered it and its time
+// then. The knowledge of a rank remains a clock, whatever the number of transfers.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Moment {
   bool is_known_to(const Times& who) const noexcept { return who.of(rank) >= time; }
 };
 
-/// What a fence orders: transfers of one context to one target that have more fences before them than others.
+/// The order that fences give: transfers of one context to one target are ordered by the number of fences before them.
 struct FencedWay {
   int context = 0;
   Rank target = 0;
@@ -34,7 +34,7 @@ class TransferRecord {
  public:
   using Ref = std::shared_ptr<TransferRecord>;
 
-  /// `size_bytes` is what it writes that can be seen in parts: 0 of anything but a put.
+  /// `size_bytes` is the number of bytes it writes that can be seen in parts: 0 for anything but a put.
   TransferRecord(Rank rank, const FencedWay& way, std::size_t size_bytes)
       : rank_(rank), way_(way), size_bytes_(size_bytes) {}
   TransferRecord(const TransferRecord&) = delete;
@@ -42,11 +42,11 @@ class TransferRecord {
   ~TransferRecord();
 
   Rank rank() const noexcept { return rank_; }
-  /// A fence holds it behind those of its way that have fewer fences before them; `last` is the one that was sent last.
+  /// A fence orders it after the transfers of its way that have fewer fences before them; `last` is the last one sent.
   void order_after(Ref last);
-  /// The last of those behind which a fence holds it, or nullptr.
+  /// The last of the transfers after which a fence orders it, or nullptr.
   const Ref& fenced() const noexcept { return fenced_; }
-  /// The same for what is sent after `last` with so many fences before it.
+  /// Returns this for a transfer that is sent after `last` with `fences` fences before it.
   static Ref fenced_before(const Ref& last, std::uint64_t fences) {
     return last && last->way_.fences == fences ? last->fenced_ : last;
   }
@@ -56,18 +56,19 @@ class TransferRecord {
   }
 
   bool is_over_for(const Times& who) const;
-  /// All that it writes in [first, end) of its target's heap has been written.
+  /// Returns true if `who` knows that all its bytes in [first, end) of the target's heap have been written.
   bool is_written_for(const Times& who, std::size_t first, std::size_t end) const;
   void note_over(const Moment& found) { over_.push_back({found, false}); }
-  /// Some of what it has written was seen.
+  /// Some of its bytes have been seen.
   void note_written(const Moment& found, std::size_t first, std::size_t end);
-  /// It is over, and so are those that were ordered before it. `who` found it out and knows what it notes here.
+  /// It is over, and so are the transfers ordered before it. `who` has discovered this, and knows the records made
+  /// here.
   static void note_over_up_to(const Ref& last, const Times& who, const Moment& found);
 
  private:
   struct End {
     Moment found;
-    bool with_those_before;  ///< all that were ordered before it on its way
+    bool with_those_before;  ///< also those ordered before it on its way
   };
 
   Rank rank_;
@@ -77,22 +78,22 @@ class TransferRecord {
   Ref before_, fenced_;
   std::vector<End> over_;
   ByteMap<std::vector<Moment>> written_;
-  std::size_t written_bytes_ = 0;  ///< that some rank has seen
+  std::size_t written_bytes_ = 0;  ///< bytes that some rank has seen
 };
 
-/// What those learn who see what has been written.
+/// The knowledge that ranks gain when they see written bytes.
 struct Told {
   Times known;                            ///< what the writer knew
-  TransferRecord::Ref fenced;             ///< over, with those that were ordered before it
-  std::vector<TransferRecord::Ref> over;  ///< transfers that are over
+  TransferRecord::Ref fenced;             ///< over, with the transfers ordered before it
+  std::vector<TransferRecord::Ref> over;  ///< further transfers that are over
   TransferRecord::Ref put;                ///< the put whose bytes they see, or nullptr
   struct Part {
     TransferRecord::Ref put;
     std::size_t first = 0, end = 0;
   };
-  Part updated;                        ///< that had written what an update has changed
-  std::shared_ptr<Told> updated_told;  ///< what was told by it
-  std::vector<Moment> learnt;          ///< by whom all but the parts of `put` has been learnt
+  Part updated;                        ///< the put whose bytes an update has changed
+  std::shared_ptr<Told> updated_told;  ///< the knowledge that these bytes carried
+  std::vector<Moment> learnt;          ///< by which ranks it has been learnt, except parts of `put`
 
   Told() = default;
   Told(const Told&) = default;

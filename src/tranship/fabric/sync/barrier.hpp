@@ -1,10 +1,10 @@
-// Private: FlagBarrier, the barrier of ranks that share memory. One word per rank counts its arrivals; a rank has
-// passed when it has seen all others. Words only grow, so a fast rank that arrives at the next barrier disturbs no
-// other; and a rank that waits always knows for whom.
+// Private: FlagBarrier: the barrier of ranks that share memory. One word per rank counts its arrivals; a rank has
+// passed when it has seen all others arrive. Words only grow, so a fast rank that arrives at the next barrier disturbs
+// no other rank, and a waiting rank always knows which rank it waits for.
 //
-// One phase: between two cores this costs one cache line each way, where a counter with a release flag costs two trips.
-// Beside the count, a word carries 16 bits that all ranks must bring alike: what call they think they make. A rank that
-// is one barrier ahead has compared ours with its own, so its new ones need not be compared.
+// There is one phase: between two cores it costs one cache line each way, where a counter with a release flag costs two
+// round trips. Besides the count, a word carries a 16-bit fingerprint of the call, which must be the same on all ranks.
+// A rank that is one barrier ahead has already compared ours with its own, so its new fingerprint need not be compared.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,23 @@ class FlagBarrier {
  public:
   using Word = typename Sync::Word;
 
-  /// The word of rank r is `arrivals[r * stride]`, or `arrivals[places[r] * stride]` where there are places, which
-  /// outlive this object. All words are 0 and shared by all ranks. Each rank has a FlagBarrier of its own.
+  /// The word of rank r is `arrivals[r * stride]`, or `arrivals[places[r] * stride]` if `places` is given, which must
+  /// outlive this object. All words start at 0 and are shared by all ranks. Each rank has a FlagBarrier of its own.
   FlagBarrier(Word* arrivals, int ranks, Rank me, std::ptrdiff_t stride = 1, const Rank* places = nullptr)
       : arrivals_(arrivals), stride_(stride), places_(places), ranks_(ranks), me_(me) {}
 
-  /// Goes on where another FlagBarrier over these words has stopped. Before the first arrival.
+  /// Continues where another FlagBarrier over these words has stopped. Call it before the first arrival.
   void begin_at(std::uint64_t epoch) { epoch_ = epoch; }
 
-  /// Release: what this rank wrote before is seen by all that pass.
+  /// Release: a rank that passes sees everything that this rank wrote before.
   void arrive(std::uint16_t fingerprint = 0) {
     fingerprint_ = fingerprint;
     word(me_).store_release(++epoch_ << 16 | fingerprint);
     seen_count_ = 1;
     differs_ = false;
   }
-  /// Acquire. Goes on where the last call stopped, so a barrier reads each word of a rank that has arrived once.
+  /// Returns true when all ranks have arrived. Acquire. Continues where the last call stopped, so a barrier reads the
+  /// word of an arrived rank once.
   bool passed() {
     for (; seen_count_ < ranks_; ++seen_count_) {
       const std::uint64_t seen = word(missing()).load_acquire();
@@ -44,9 +45,10 @@ class FlagBarrier {
     }
     return true;
   }
-  /// After passed(): some rank has arrived with another fingerprint.
+  /// Returns true, after passed(), if some rank has arrived with another fingerprint.
   bool differs() const { return differs_; }
-  /// The rank that passed() waits for. Each rank begins at its right neighbour, which spreads the readers of a word.
+  /// Returns the rank that passed() waits for. Each rank begins at its right neighbour, which spreads the readers of a
+  /// word.
   Rank missing() const {
     const Rank neighbour = me_ + seen_count_;
     return neighbour < ranks_ ? neighbour : neighbour - ranks_;

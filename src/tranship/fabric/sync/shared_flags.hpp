@@ -1,8 +1,8 @@
-// Private: SharedFlags, 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own
-// cache line. What they count (epochs, claims, credits) is their user's business. World::shared_flags makes them. Those
-// of peers that are only messaged are carried by transfers: loads of them take a round trip, stores come late. In a
-// simulated world those of reachable peers are raised at once; what load, store, compare_exchange and fetch_add order
-// is known to its checks, what is done to the word itself (`at`) is not.
+// Private: SharedFlags: 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own
+// cache line. World::shared_flags makes them; their users decide what they count (epochs, claims, credits). Flags of
+// messaged peers are carried by transfers: a load takes a round trip, and a store arrives later. In a simulated world,
+// flags of reachable peers change at once; the simulator's checks know the ordering by load, store, compare_exchange
+// and fetch_add, but not accesses to the word itself (`at`).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace tranship {
 
-/// Sees what a rank loads of words and stores to them.
+/// Observes a rank's accesses to words.
 class FlagWatch {
  public:
   virtual ~FlagWatch() = default;
@@ -28,25 +28,24 @@ class FlagWatch {
   virtual void updated(const void* word) = 0;
 };
 
-/// Does to flags of peers that are only messaged what is done to others by loads and stores.
+/// Performs the operations of SharedFlags on flags of messaged peers.
 class FlagCarrier {
  public:
   virtual ~FlagCarrier() = default;
-  /// `own` is this rank's flag of the same index. Each orders as the operation of SharedFlags of that name.
+  /// `own` is this rank's flag of the same index. Each call orders as the operation of SharedFlags of that name.
   virtual std::uint64_t load(Rank rank, const void* own) = 0;
   virtual void store(Rank rank, const void* own, std::uint64_t value) = 0;
   virtual bool compare_exchange(Rank rank, const void* own, std::uint64_t expected, std::uint64_t desired) = 0;
   virtual std::uint64_t fetch_add(Rank rank, const void* own, std::uint64_t by) = 0;
 };
 
-/// In a child that a rank forks, all operations throw `invalid_use`.
-/// One rank's handle. Copies share the words; they are freed when the last handle of the last rank is gone, in any
-/// order and without a meeting. Any thread may use any word; those of messaged peers only the thread of its rank, while
-/// its world lives.
+/// One rank's handle. Copies share the words, which are freed when the last handle of the last rank is gone, in any
+/// order and without a meeting. Any thread may use any word, but only the rank's thread may use those of messaged
+/// peers, and only while its world lives. In a forked child, all operations throw `invalid_use`.
 class SharedFlags {
  public:
   SharedFlags() = default;
-  /// Those of a rank begin `offset_bytes` behind its address in `heaps`; `memory` keeps them.
+  /// The flags of a rank begin `offset_bytes` after its address in `heaps`; `memory` owns this rank's.
   SharedFlags(std::shared_ptr<void> memory, HeapAddresses heaps, std::size_t offset_bytes, int count, std::string label,
               std::shared_ptr<FlagWatch> watch = nullptr)
       : memory_(std::move(memory)),
@@ -57,7 +56,7 @@ class SharedFlags {
         watch_(std::move(watch)),
         reachable_{.count = heaps_.count()} {}
 
-  /// The same where only the flags of some ranks, `rank` among them, are reached by loads and stores.
+  /// Restricts loads and stores to the flags of the `reachable` ranks, `rank` among them; `carrier` serves the others.
   void carry_others(Rank rank, const Members& reachable, std::shared_ptr<FlagCarrier> carrier) {
     rank_ = rank;
     reachable_ = reachable;
@@ -89,7 +88,7 @@ class SharedFlags {
       watch_->stored(&word);
     word.store_release(value);
   }
-  /// Acquire and release; true on success.
+  /// Acquire and release. Returns true on success.
   bool compare_exchange(Rank rank, int index, std::uint64_t expected, std::uint64_t desired) const {
     process_.check();
     if (is_carried(rank)) [[unlikely]]
@@ -102,7 +101,7 @@ class SharedFlags {
     }
     return is_exchanged;
   }
-  /// Acquire and release; the value before.
+  /// Acquire and release. Returns the previous value.
   std::uint64_t fetch_add(Rank rank, int index, std::uint64_t by) const {
     process_.check();
     if (is_carried(rank)) [[unlikely]]
@@ -115,7 +114,7 @@ class SharedFlags {
     return word.fetch_add(by);
   }
 
-  /// The word itself, of a rank that is reached, for protocols (claim.hpp). Valid while a handle lives.
+  /// Returns the word itself, for protocols (claim.hpp); the rank must be reachable. Valid while a handle lives.
   RealSync::Word& at(Rank rank, int index) const {
     TRANSHIP_ASSERT_COSTLY(rank >= 0 && rank < ranks() && index >= 0 && index < count());
     TRANSHIP_ASSERT_COSTLY(!is_carried(rank));

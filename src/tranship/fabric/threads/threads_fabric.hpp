@@ -1,4 +1,5 @@
-// Private: The threads back-end: ranks are threads of one process, all memory is reachable as it is. launch() makes it.
+// Private: The threads back-end: ranks are threads of one process, so every address is reachable unchanged. launch()
+// makes it.
 #pragma once
 
 #include <tranship/fabric/shared/shared_fabric.hpp>

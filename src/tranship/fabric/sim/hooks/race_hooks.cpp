@@ -1,17 +1,17 @@
-// The calls that the compilers' instrumentation for thread sanitizers makes, answered by the access log of the
-// simulated rank that runs. On every other thread, and before and after a simulation, they look at one pointer and
-// return. The names and their arguments are those of g++ 12 and clang 14 and later.
+// The functions that compilers call in code instrumented for thread sanitizers, implemented by the access log of the
+// simulated rank that runs. On all other threads, and outside simulations, they check one pointer and return. Names and
+// arguments are those of g++ 12 and clang 14 and later.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include <tranship/fabric/sim/access_log.hpp>
 
-// Only the run-time libraries that answer the same calls, or instrument memory otherwise, have these.
+// Defined only by run-time libraries that implement the same functions, or instrument memory in another way.
 extern "C" {
 [[gnu::weak]] void __tsan_flush_memory();
 [[gnu::weak]] void __asan_init();
-/// By which the linker takes this file, also for programs none of whose objects is instrumented.
+/// Makes the linker include this file, even for programs without instrumented objects.
 extern const char tranship_race_hooks;
 const char tranship_race_hooks = 1;
 }
@@ -34,7 +34,7 @@ void note_range(const volatile void* at, std::size_t bytes, Does does, const voi
     access_log->note_range(at, bytes, does, code);
 }
 
-// Orders as compilers pass them: numbered as __ATOMIC_RELAXED is, perhaps with bits for the hardware above them.
+// Compilers pass an order as the number of __ATOMIC_RELAXED and so on, possibly with hardware bits above it.
 int order_of(int order) noexcept {
   return order & 0x7fff;
 }
@@ -85,8 +85,8 @@ void note_update(const volatile void* at, std::size_t bytes, int order, const vo
   LOADS_AND_STORES(__tsan_read_write##bytes, bytes)     \
   LOADS_AND_STORES(__tsan_unaligned_read_write##bytes, bytes)
 
-// Every atomic is made before it is noted, with the strongest order: what the compiler knew of it is a number here.
-// Only stores, where that costs something, look at it.
+// Each atomic is made before it is noted, and with the strongest order, since the compiler's order is only a number
+// here. Only stores, where the strongest order costs something, distinguish orders.
 #define ATOMICS(bits, Word)                                                                                           \
   Word __tsan_atomic##bits##_load(const volatile Word* at, int order) {                                               \
     const Word value = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                         \
@@ -138,7 +138,7 @@ void note_update(const volatile void* at, std::size_t bytes, int order, const vo
 
 extern "C" {
 
-/// Before main(), from each object that is instrumented; and before it, where the run-time library calls it.
+/// Called before main(), by each instrumented object; earlier if the run-time library of a sanitizer calls it.
 void __tsan_init() {
   tranship::detail::race_hooks.are_there = true;
   if (__tsan_flush_memory != nullptr) tranship::detail::race_hooks.obstacle = "the thread sanitizer";
@@ -182,7 +182,7 @@ void* __tsan_memset(void* to, int value, Size bytes) {
   note_range(to, bytes, Does::store, CODE);
   return std::memset(to, value, bytes);
 }
-/// For memcmp and bcmp, which the instrumentation leaves alone.
+/// Stands for memcmp and bcmp, which the instrumentation does not change.
 int tranship_hooked_memcmp(const void* a, const void* b, Size bytes) {
   note_range(a, bytes, Does::load, CODE);
   note_range(b, bytes, Does::load, CODE);
@@ -203,14 +203,14 @@ void __tsan_atomic_signal_fence(int) {
 
 #if defined(__SIZEOF_INT128__) && defined(__x86_64__)
 
-// g++ calls a library for these; the instruction is one, and cmpxchg16b of x86-64-v2 takes two words.
+// g++ would call a library for these; cmpxchg16b of x86-64-v2 does it in one instruction on two words.
 using Pair = unsigned __int128;
 
 }  // extern "C"
 
 namespace {
 
-/// Makes `pair` of what is there into change(it) and returns what was there.
+/// Replaces the pair by change(pair) and returns the previous one.
 template <class F>
 Pair update_pair(volatile Pair* at, F&& change) {
   Pair before = *const_cast<const Pair*>(at);

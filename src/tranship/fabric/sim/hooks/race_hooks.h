@@ -1,6 +1,7 @@
-/* Private: included before all else in what is compiled with tranship::race_hooks, in C and C++. Calls of these functions,
-   also those that the compiler makes for copies of its own, go to the hooks: compilers instrument loads and stores, and
-   leave the functions to the run-time library of the sanitizer. (The C library redirects its own calls the same way.) */
+/* Private: included first in every C and C++ source that is compiled with tranship::race_hooks. It sends calls of these
+   functions, also those that the compiler makes for its own copies, to the hooks: compilers instrument loads and
+   stores, but leave these functions to the run-time library of the sanitizer. (The C library redirects its own calls
+   in the same way.) */
 #if defined(__SANITIZE_ADDRESS__)
 #error "tranship::race_hooks cannot be combined with -fsanitize=address: build the program with one of the two"
 #elif defined(__has_feature)
@@ -16,7 +17,7 @@ __asm__("memcmp = tranship_hooked_memcmp");
 __asm__("bcmp = tranship_hooked_memcmp");
 
 #if !defined(__clang__)
-/* g++ makes instructions of small ones without instrumenting these; the standard library calls them by these names. */
+/* g++ expands small ones to instructions that it does not instrument; the standard library uses these names. */
 #if defined(__cplusplus)
 extern "C" {
 #endif
