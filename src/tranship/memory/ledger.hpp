@@ -18,7 +18,7 @@ namespace tranship {
 enum class Cause : std::uint8_t {
   first_touch,  ///< the memory had no value of these cells yet
   stale,        ///< a write in another memory had made its values stale
-  merge,        ///< partial sums (or minima, …) of several memories were merged into one value
+  merge,        ///< partial sums (or minima, ...) of several memories were merged into one value
   halo,         ///< ghosts were fetched
   eviction,     ///< the only valid copy had to leave its memory
   export_,      ///< an export needed it in another memory

@@ -16,7 +16,7 @@ namespace tranship {
 class Rate {
  public:
   struct Point {
-    double bytes = 0;  ///< that the host touches
+    double bytes = 0;  ///< bytes that the host touches
     double gb_per_s = 0;
     friend bool operator==(const Point&, const Point&) = default;
   };
@@ -58,7 +58,7 @@ struct LinkModel {
 
 struct SwitchModel {
   double latency_ns = 0;
-  Rate put, get;  ///< of one multicast; of one reduction in the switch
+  Rate put, get;  ///< rates of one multicast, and of one reduction in the switch
   /// True: the switch exists. False: the ranks of a channel are accessed one by one, over memory channels.
   bool is_present = false;
 
@@ -76,16 +76,16 @@ struct MachineModel {
   Index ranks_per_host = 1;
   Index cores_per_host = 0;   ///< shared by the ranks; 0: each rank has all that it needs
   double core_switch_ns = 0;  ///< delay when a core changes to another rank
-  double launch_ns = 0;       ///< before the first step
-  Rate launch_copy;           ///< of the input before the first step, and of the output after the last one
-  double step_ns = 0;         ///< of every step
-  Rate copy, reduce;          ///< of one block
+  double launch_ns = 0;       ///< time before the first step
+  Rate launch_copy;           ///< rate of copying the input before the first step, and the output after the last one
+  double step_ns = 0;         ///< fixed time of every step
+  Rate copy, reduce;          ///< rates of one block
   Rate pack, unpack;          ///< bytes of data into and out of packets
   Rate reduce_packets;        ///< bytes of data in packets that are combined with plain data
   double rank_gb_per_s = 0;   ///< limit of what all blocks of a rank send, and of what they receive; 0: none
   double host_gb_per_s = 0;   ///< the same limit for all ranks of a host, to and from other hosts
-  LinkModel memory, port;     ///< on one host
-  LinkModel far_port;         ///< between hosts
+  LinkModel memory, port;     ///< links inside one host
+  LinkModel far_port;         ///< ports between hosts
   LinkModel far_memory;
   bool has_far_memory = false;  ///< true: memory channels lead to other hosts, too
   SwitchModel multicast;

@@ -13,11 +13,11 @@ namespace {
 
 // Per thread block, unless stated otherwise.
 constexpr Index steps_max = 64;
-constexpr Index channels_max = 16;        // of each kind
-constexpr Index remote_buffers_max = 16;  // of each kind
+constexpr Index channels_max = 16;        // per kind
+constexpr Index remote_buffers_max = 16;  // per kind
 constexpr Index channels_of_step_max = 8;
-constexpr Index buffers_of_step_max = 10;  // that it reads, and that it writes
-constexpr Index barriers_max = 16;         // of a rank
+constexpr Index buffers_of_step_max = 10;  // for sources, and for targets
+constexpr Index barriers_max = 16;         // per rank
 constexpr Index semaphores_of_step_max = 16;
 
 class Objections {

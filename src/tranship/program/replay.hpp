@@ -57,8 +57,8 @@ struct StepArrow {
 const char* name_of(StepArrow::Kind kind) noexcept;
 
 struct ReplayOptions {
-  Index input_bytes = 1 << 20;       ///< of each rank
-  Index iterations_max = INT64_MAX;  ///< of a loop; further ones are left out
+  Index input_bytes = 1 << 20;       ///< size of each rank's input
+  Index iterations_max = INT64_MAX;  ///< limit of the iterations of a loop; further ones are left out
   Index events_max = 20'000'000;
   enum class Arrows : std::uint8_t { leave_out, find } arrows = Arrows::leave_out;
   Index arrows_max = 4'000'000;
@@ -71,7 +71,7 @@ struct Replay {
   Index arrows_dropped = 0;       ///< found beyond `arrows_max`, counted each time
   /// The longest time that a rank takes from its beginning to its end.
   double duration_ns = 0;
-  std::int32_t last_event = -1;     ///< of the rank that takes longest
+  std::int32_t last_event = -1;     ///< the last event of the rank that takes longest
   std::vector<std::int32_t> stuck;  ///< steps, in order, at which blocks wait for ever
 };
 

@@ -55,16 +55,16 @@ class ProgramMachine {
     const PlacedStep* first = nullptr;
     const PlacedStep* at = nullptr;
     int index = 0;
-    bool is_completing = false;  ///< waits for a quiet
-    bool has_arrived = false;    ///< at a barrier
+    bool is_completing = false;  ///< it waits for a quiet
+    bool has_arrived = false;    ///< it has arrived at a barrier
     bool has_fetched = false;    ///< its gets complete with the quiet
-    Index completing_since = 0;  ///< number of quiets before
+    Index completing_since = 0;  ///< value of quiets_ when it began to wait for one
     Index iteration = 0;
     Index loop_unit_bytes = 0;
-    Index done = 0;                       ///< of the step: ids, or bytes of data
+    Index done = 0;                       ///< progress of the step: ids, or bytes of data
     Index looked = 0;                     ///< packets of the step that have come, where each is looked at separately
-    Index completed = 0;                  ///< pairs of the step whose gets are complete
-    Index round = 0;                      ///< of the barrier at which it has arrived
+    Index completed = 0;                  ///< pairs of the step whose gets have completed
+    Index round = 0;                      ///< round of the barrier at which it has arrived
     const std::uint64_t* word = nullptr;  ///< word that will change before its step can go on, if it looks at one
     std::uint64_t word_seen = 0;
     std::vector<std::byte> fetched = {};
@@ -145,8 +145,7 @@ class ProgramMachine {
   std::uint32_t flag() const { return static_cast<std::uint32_t>(launch_); }
   std::byte* strip(std::size_t i) { return strips_.data() + i * std::size_t(strip_bytes); }
 
-  static constexpr Index strip_bytes = 8192;   ///< data that is combined in buffers at a time; it stays in the nearest
-                                               ///< cache
+  static constexpr Index strip_bytes = 8192;   ///< bytes combined in buffers at a time; they stay in the nearest cache
   static constexpr Index fetch_bytes = 65536;  ///< bytes that are fetched from each peer at a time
 
   World& world_;
@@ -155,10 +154,10 @@ class ProgramMachine {
   bool is_watched_;        ///< true: some peer is_watched()
   int spins_;              ///< looks at a word before a wait begins
   int passes_;             ///< then passes over all blocks; 0 where ranks share cores and others need the time more
-  bool is_alone_ = false;  ///< a rank with one block, which spins on words itself
+  bool is_alone_ = false;  ///< true: the rank has one block, which spins on words itself
   /// Bases of all memories for launches of even and of odd numbers, which use different halves of the scratch.
   std::vector<std::byte*> bases_[2];
-  std::byte* const* base_ = nullptr;  ///< for this launch
+  std::byte* const* base_ = nullptr;  ///< bases_ of this launch
   std::vector<Block> blocks_;
   std::vector<UnitMove> units_[2];  ///< all moves of the only block, for each half; empty where it does anything else
   Index unit_steps_ = 0;
@@ -170,16 +169,16 @@ class ProgramMachine {
   Index output_traffic_bytes_;        ///< of all ranks; this launch does not read the output again
   std::vector<std::byte> strips_;
   std::vector<Rank> stored_to_;  ///< peers with transfers that a signal to another rank would overtake
-  bool has_transfers_ = false;   ///< not yet completed by a quiet
+  bool has_transfers_ = false;   ///< transfers that no quiet has completed
   struct IsPut {};
   /// Targets of puts that no quiet has completed: by rank, the addresses of memory that has none here.
   std::map<Rank, ByteMap<IsPut>> puts_;
-  int completing_ = 0;  ///< blocks
+  int completing_ = 0;  ///< number of blocks that wait for a quiet
   Index quiets_ = 0;
   std::uint64_t launch_ = 0;
   CallSite where_;
   Index steps_ = 0, polls_ = 0;
-  Index progress_ = 0;  ///< within steps
+  Index progress_ = 0;  ///< counts progress inside steps
   std::string label_;
   Rank awaited_ = WaitNote::anyone;
 };

@@ -61,9 +61,9 @@ struct PlacedStep {
     pack,        ///< one plain source, or pairs, into packets of ranks that are reached
     unpack,      ///< sources with packets among them, into plain memory that is reached
     transfer,    ///< all other moves: packets, and peers that are not reached
-    begin_loop,  ///< `iterations` up to the matching end
-    end_loop,    ///< back to the step after `first`, its begin
-    end,         ///< of the block
+    begin_loop,  ///< begins a loop of `iterations` up to the matching end
+    end_loop,    ///< goes back to the step after `first`, the loop's begin
+    end,         ///< ends the block
   };
   Act act = Act::nothing;
   StepKind kind = StepKind::nop;  ///< the step that it was made from, for messages
@@ -74,17 +74,17 @@ struct PlacedStep {
   bool has_packets = false;  ///< it waits for packets
   /// One of its two sources is packets, and they are combined straight into the target as they come, without a copy.
   bool combines_packets = false;
-  bool fetches = false;                ///< from peers that are not reached
-  std::int32_t position = 0;           ///< of the step in its block
-  std::int32_t share = 0, shares = 0;  ///< in loops
-  std::uint32_t first = 0;             ///< operand, or id; sources come before targets
-  std::uint32_t count = 0;             ///< of ids, or of pairs
+  bool fetches = false;                ///< reads from peers that are not reached
+  std::int32_t position = 0;           ///< number of the step in its block
+  std::int32_t share = 0, shares = 0;  ///< used in loops; outside, `begin` and `bytes` have the share already
+  std::uint32_t first = 0;             ///< index of the first operand or id; sources come before targets
+  std::uint32_t count = 0;             ///< number of ids, or of pairs
   std::uint32_t sources = 0, targets = 0;
   std::int32_t participants = 0;
-  Index begin = 0;  ///< of its part of each operand, in bytes of data; in loops, of all iterations
+  Index begin = 0;  ///< start of its part of each operand, in bytes of data; in loops, of all iterations
   Index bytes = 0;
   Index iterations = 0;
-  Index unit_bytes = 0;  ///< of a loop's iteration
+  Index unit_bytes = 0;  ///< bytes of one iteration of a loop
   detail::Combiner combine = {};
 };
 
@@ -94,7 +94,7 @@ struct PlacedProgram {
   std::vector<PlacedOperand> operands;
   /// Numbers of wires, semaphores and barriers. The wires of port channels follow those of memory channels.
   std::vector<std::int32_t> ids;
-  std::size_t operands_max = 0;  ///< sources, or targets, of one step
+  std::size_t operands_max = 0;  ///< largest number of sources, or of targets, of a step
   std::size_t barriers = 0;
 };
 
@@ -108,9 +108,9 @@ PlacedProgram placed(const Program& program, const Chunking& chunking, const Pla
 
 /// Which ranks touch a memory. Where no peer does, this rank's own steps may work on the caller's memory.
 struct Touched {
-  bool by_peers = false;  ///< by reading or writing
+  bool by_peers = false;  ///< peers read or write it
   bool is_read_by_peers = false;
-  bool is_written = false;  ///< by this rank
+  bool is_written = false;  ///< this rank writes it
 };
 /// By memory of the rank.
 std::array<Touched, memory_count> touched(const Program& program, Rank rank);

@@ -78,7 +78,7 @@ class Devices {
   Device device_of(MemoryId memory) const noexcept;
   std::vector<Device> list() const;
 
-  /// The kind of device that has this memory: "host", "fake", …
+  /// The kind of device that has this memory: "host", "fake", ...
   std::string_view kind_of(MemoryId memory) const noexcept;
 
   Driver& driver(MemoryId memory) const noexcept;

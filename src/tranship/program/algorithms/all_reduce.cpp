@@ -64,7 +64,7 @@ Program all_reduce_ring(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Rabenseifner's algorithm: ranks exchange and combine halves, quarters, … with ranks at half, a quarter, … of the
+// Rabenseifner's algorithm: ranks exchange and combine halves, quarters, ... with ranks at half, a quarter, ... of the
 // distance, and return the results on the same way. Ranks beyond a power of two give their input to one of the others.
 Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;

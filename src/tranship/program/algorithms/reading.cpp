@@ -14,7 +14,7 @@ enum class From : std::uint8_t {
 };
 
 /// A program whose ranks read from one buffer of each rank. `own(program, rank)` does the work that needs no peer,
-/// while the peers' signals travel; `read(…, buffers)` reads the buffers.
+/// while the peers' signals travel; `read(..., buffers)` reads the buffers.
 template <class Own, class Read>
 Program by_reading(const char* name, const lang::Collective& what, const AlgorithmOptions& options, From from,
                    Own&& own, Read&& read) {

@@ -18,7 +18,7 @@ struct ComesLater {
 struct Counter {
   std::priority_queue<Arrival, std::vector<Arrival>, ComesLater> arrivals;  ///< the earliest one on top
   Index initial = 0;                                                        ///< available from the beginning
-  std::vector<int> waiting;                                                 ///< blocks
+  std::vector<int> waiting;                                                 ///< blocks that wait here
 };
 
 class ReplayChannels {

@@ -24,24 +24,24 @@ struct Block {
   std::int32_t index = 0;
   int worker = 0;
   const std::vector<Step>* steps = nullptr;
-  std::int32_t id = 0;  ///< of its current step
+  std::int32_t id = 0;  ///< number of its current step
   std::size_t at = 0, inner = 0;
   Index iteration = 0;
   bool is_done = false;
   // State of the current step:
-  std::size_t taken = 0;          ///< signals or releases
+  std::size_t taken = 0;          ///< signals or releases taken so far
   std::optional<Arrival> latest;  ///< the last arrival that it needs
-  bool has_arrived = false;       ///< at its barrier
+  bool has_arrived = false;       ///< it has arrived at its barrier
 };
 
 struct Barrier {
-  std::vector<int> waiting;  ///< blocks
+  std::vector<int> waiting;  ///< blocks that wait here
   int arrived = 0;
 };
 
 struct Worker {
   Rank rank = 0;
-  std::vector<int> blocks;  ///< not ended yet
+  std::vector<int> blocks;  ///< blocks that have not ended
   std::size_t current = 0;
   double wakes_ns = never_ns;
   double free_ns = 0;
@@ -52,7 +52,7 @@ struct Worker {
 struct RankState {
   double begin_ns = 0, end_ns = 0;
   std::int32_t last_event = -1;
-  std::size_t running = 0;  ///< blocks
+  std::size_t running = 0;  ///< number of blocks that have not ended
 };
 
 Replay with_steps(const Program& program) {

@@ -54,14 +54,14 @@ class Counter {
   Index each_launch() const { return each_launch_; }
 
   std::optional<Stamp> last_taker;
-  std::vector<int> waiting;  ///< blocks
+  std::vector<int> waiting;  ///< blocks that wait here
 
  private:
   struct Source {
     int block;
     Index each_launch = 0;
     Index learned = 0;
-    std::deque<Snapshot> sent;  ///< those after the first `learned`
+    std::deque<Snapshot> sent;  ///< snapshots after the first `learned`
   };
   Source& source_of(int block) {
     if (last_source_ < sources_.size() && sources_[last_source_].block == block) return sources_[last_source_];

@@ -212,7 +212,7 @@ class Execution {
   std::vector<int> first_block_, first_proxy_;
   Timeline first_host_ = 0;
   std::vector<Memory> memories_;
-  std::vector<BufferPlace> places_;  ///< of each buffer of each rank
+  std::vector<BufferPlace> places_;  ///< places of each buffer of each rank
   std::vector<int> uses_of_scratch_;
   std::vector<Counter> counters_;
   std::vector<std::map<int, Barrier>> barriers_;
@@ -223,8 +223,8 @@ class Execution {
   Index stamps_ = 0;  ///< stamps held by all cells
 
   ValueTable values_;
-  Reduction reduction_ = Reduction::sum;  ///< of all steps that combine
-  std::map<int, Rank> sources_;           ///< by launch; for broadcasts
+  Reduction reduction_ = Reduction::sum;  ///< the reduction of all steps that combine
+  std::map<int, Rank> sources_;           ///< by launch, for broadcasts: the rank whose input was sent
   std::set<std::tuple<Finding::Kind, Rank, int, Index, Finding::Missing>> said_;
   std::map<int, Rank> wrong_;     ///< by launch: ranks with a wrong output
   std::set<Rank> wrong_outputs_;  ///< ranks already reported
