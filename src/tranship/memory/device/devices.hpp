@@ -57,7 +57,7 @@ class Devices {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
   /// The process-wide Devices: the host, and all devices of each registered kind. The environment variable
-  /// TRANSHIP_FAKE_DEVICES gives the number of fake devices. It is never destroyed. Throws `bad_text` when the variable
+  /// TRANSHIP_FAKE_DEVICES gives the number of fake devices. Never destroyed. Throws `bad_text` when the variable
   /// is not a number.
   static Devices& standard();
 
