@@ -113,7 +113,7 @@ Offload::~Offload() {
     if (const auto state = weak.lock()) try {
         state->evict(device_, CallSite::here());
       } catch (const Error&) {
-        // A lease is open, or the host is full: it is no error to keep a copy.
+        // A lease is open, or the host is full: keeping the copy is no error.
       }
 }
 

@@ -1,8 +1,9 @@
-// Buffer: one array of cells on many devices, copied only when a stale copy is read.
+// Buffer: one array of cells that many devices share. A copy between memories happens only when a stale copy is read.
 //
-// A buffer has at most one copy in each memory, made when it is first needed. For every region it knows which copies
-// hold its last value. Access is by leases: a lease names a memory, an intent and a region; opening one makes the
-// copies that the intent needs and no others; closing one commits what was written.
+// A buffer has at most one copy in each memory, which it allocates when the first lease there opens. It tracks, region
+// by region, which copies hold the last value. All access is by leases: a lease names a memory, an intent and a region.
+// Opening it makes the copies that the intent needs and no others; closing it commits what was written. The glossary is
+// docs/concepts.md, the implementation is in buffer/.
 //
 //              host        fake:0      fake:1          read(fake:1, whole) copies [4,8) from fake:0, because
 //   [0,4)      valid       stale       valid           fake:1 is stale there since a write on fake:0, and
@@ -26,23 +27,24 @@
 
 namespace tranship {
 
-/// When a copy leaves a device.
+/// When a buffer gives back its copy on a device.
 enum class Residency : std::uint8_t {
-  keep,     ///< when it is dropped or evicted by name, or a memory is full and it is clean and the least recently used
-  release,  ///< when the innermost Offload scope in which it was used on that device ends
+  keep,     ///< on drop() or evict(), or when the memory is full and the copy is clean and the least recently used
+  release,  ///< also at the end of the innermost Offload scope in which the buffer was used on that device
 };
 
-/// What is looked for beyond leases that conflict. Everything but `none` waits for devices at every lease.
+/// Debugging checks beyond conflicting leases, which are always detected. Every level but `none` waits for devices at
+/// every lease.
 enum class Checks : std::uint8_t {
-  by_environment,  ///< as the variable TRANSHIP_CHECKS says: none, poison, checksums, guard; none without it
+  by_environment,  ///< the variable TRANSHIP_CHECKS: none, poison, checksums or guard; `none` where it is not set
   none,
-  poison,  ///< stale copies, and what a write lease has opened, hold NaNs or 0xdead; what stays so was never written,
-           ///< which integers of 1 and 2 bytes do not tell
-  checksums,  ///< the same, and copies are compared: writes without a lease, and writes under a lease to read
-  /// The same, and host code that touches a copy on the host without a lease, or writes one under leases to read, is
-  /// told on stderr which leases are broken, and ends by SIGSEGV. For that the copy has pages of its own, and its
-  /// leases open and close all of them, whatever their regions. Foreign memory is not guarded. The first such buffer
-  /// installs a handler that passes on what is not its own; one that is installed later must do so, too.
+  poison,  ///< fills stale copies, and regions that a write lease opens, with NaNs or 0xdead, and reports cells that a
+           ///< write lease leaves unwritten (not for integers of 1 and 2 bytes, which have no spare value)
+  checksums,  ///< also compares copies, to find writes without a lease and writes under a read lease
+  /// Also stops host code that touches a copy on the host without a lease, or writes one under read leases: it reports
+  /// the broken rule on stderr and ends by SIGSEGV. The copy has pages of its own, and a lease opens and closes all of
+  /// them, whatever its region. Foreign memory is not guarded. The first such buffer installs a signal handler that
+  /// passes on faults that are not its own; a handler that the program installs later must do so, too.
   guard,
 };
 
@@ -51,23 +53,23 @@ struct BufferOptions {
   Contents contents = Contents::zeros;
   Residency residency = Residency::keep;
   Checks checks = Checks::by_environment;
-  Devices* devices = nullptr;  ///< must outlive the buffer; null is Devices::standard()
+  Devices* devices = nullptr;  ///< must outlive the buffer; null: Devices::standard()
 };
 
-/// How much of a region a memory holds.
+/// How much of a region is valid in a memory.
 enum class CopyState : std::uint8_t {
-  unallocated,  ///< it has no copy
-  stale,        ///< nothing of it has the last value
+  unallocated,  ///< the memory has no copy
+  stale,        ///< no cell of the region holds its last value
   partly_valid,
   valid,
 };
 const char* name_of(CopyState state);
 
-/// The device of the innermost Offload of this thread; the host without one.
+/// The device of this thread's innermost Offload; the host where there is none.
 Device current_device() noexcept;
 
-/// std::optional, with a constructor that keeps GCC from clearing all of an Access first, which would take as long as
-/// half a lease.
+/// A std::optional whose default constructor leaves the value uninitialised. Without it, GCC clears all of an Access
+/// first, which takes as long as half a lease.
 template <class T>
 struct Optional : std::optional<T> {
   using std::optional<T>::optional;
@@ -75,19 +77,20 @@ struct Optional : std::optional<T> {
   Optional(std::optional<T> value) : std::optional<T>(std::move(value)) {}
 };
 
-/// Where and what; what is not named is the stream's device or the current one, its own stream, and the whole buffer.
+/// The memory, stream, cause and region of an access. A default Access uses the stream's device or else
+/// current_device(), that device's own stream, and the whole buffer.
 struct Access {
-  /// On which kernels will use the lease; of a device with that memory, and of the buffer's Devices. Null: the device's
-  /// own.
+  /// The stream on which kernels will use the lease. It must belong to a device with that memory and to the buffer's
+  /// Devices, else opening throws `invalid_use`. Null: the device's own stream.
   Stream* stream = nullptr;
   Device device = stream ? stream->device() : current_device();
-  /// What the ledger says of the copies that it makes, and of later ones of what it writes. Empty: first touch or
-  /// stale.
+  /// The cause that the ledger records for the copies of this access, and for later copies of what it writes. Empty:
+  /// first touch or stale.
   Optional<Cause> cause;
-  Optional<Region> region;  // last: else it is cleared
+  Optional<Region> region;  // last, because GCC would clear it elsewhere
 
   static Access whole() {
-    Access here;  // not Access(), which is cleared first
+    Access here;  // Access() would clear all members first
     return here;
   }
 };
@@ -98,10 +101,11 @@ struct BufferState;
 enum class Constness : bool { changeable, constant };
 }  // namespace detail
 
-/// Access to a region of a buffer in one memory, while it lives. Opened by Buffer; moves, does not copy. Closing (or
-/// destroying) it commits the version of what was written; it takes about as long as opening a lease that copies
-/// nothing, copies nothing, does not wait (except with Checks) and never throws. A lease that an exception destroys is
-/// abandoned instead. A lease keeps its buffer. It may be used and closed by any one thread at a time.
+/// Access to a region of a buffer in one memory, for as long as the lease is open. Buffer opens leases; they can be
+/// moved but not copied. Closing (or destroying) a lease commits what was written. A close costs about as much as
+/// opening a lease that copies nothing; it copies nothing, does not wait (except with Checks) and never throws. A lease
+/// that an exception destroys is abandoned instead. A lease keeps its buffer alive. Any thread may use and close it,
+/// one at a time.
 class Lease {
  public:
   Lease() = default;
@@ -109,34 +113,37 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease();
 
-  /// Whether it is open.
+  /// Returns true while the lease is open.
   explicit operator bool() const noexcept { return state_ != nullptr; }
-  /// Ends the access: what its stream has been given until now is what the commit covers. Again: nothing happens.
+  /// Ends the access. The commit covers all work that the lease's stream has been given so far. A second call does
+  /// nothing.
   void close() noexcept;
-  /// Ends the access without a commit: what it would have written has no value from now on, in no memory, and needing
-  /// it is an error that names this lease, until it is written again. A lease to read is closed.
+  /// Ends the access without a commit. Cells that it may have written have no value in any memory until they are
+  /// written again; reading them throws an error that names this lease. A read lease is just closed.
   void abandon() noexcept;
 
   Device device() const noexcept { return device_; }
   Intent intent() const noexcept { return intent_; }
-  /// Where kernels that use the lease belong. On the host, work is over when it has been given.
+  /// The stream for kernels that use the lease. On the host, work has completed when the call that enqueues it returns.
   Stream& stream() const noexcept { return *stream_; }
-  /// The copy as a whole: of the buffer's extents and strides. Only the region may be touched, and only as the intent
-  /// says. A device's memory may be touched by work on stream() alone, the host's at once.
+  /// The whole copy, with the buffer's extents and strides. The caller may touch only the region, and only as the
+  /// intent allows. Only work on stream() may touch a device's memory; the host's may be touched at once. Throws
+  /// `invalid_use` when the lease is closed.
   StridedView view() const;
-  /// First element of the whole copy. Throws `mismatch` when T is not the buffer's type, `invalid_use` for a T that is
-  /// not const when the intent is read.
+  /// Pointer to the first element of the whole copy. Throws `mismatch` when T is not the buffer's type, and
+  /// `invalid_use` when the lease is closed or a read lease is asked for a T that is not const.
   template <class T>
   T* data() const {
     return static_cast<T*>(data_as(element_type_of<std::remove_const_t<T>>,
                                    std::is_const_v<T> ? detail::Constness::constant : detail::Constness::changeable));
   }
 
-  /// Says that pointers into this memory's copy will outlive the lease, in code that cannot be told to drop them. From
-  /// its end on, the copy is compared at every use of the buffer, as by Checks::checksums: what is written through them
-  /// is an error of that use. Each comparison reads the copy.
+  /// Announces that pointers into this memory's copy will outlive the lease, in code that cannot be told to drop them.
+  /// After the lease ends, every use of the buffer compares the copy, as with Checks::checksums, and throws when it was
+  /// written through such a pointer. Each comparison reads the whole copy. Throws `invalid_use` when the lease is
+  /// closed.
   void note_pointers();
-  /// Says that none of the pointers are left that have been noted for any copy of the buffer.
+  /// Announces that all pointers noted for any copy of the buffer are gone.
   void forget_pointers() noexcept;
 
  private:
@@ -144,36 +151,38 @@ class Lease {
   friend struct detail::BufferState;
   void* data_as(ElementType type, detail::Constness constness) const;
 
-  detail::BufferState* state_ = nullptr;  // which stays as long as a lease is open
+  detail::BufferState* state_ = nullptr;  // lives as long as a lease is open
   void* data_ = nullptr;
   Stream* stream_ = nullptr;
   Device device_;
   Intent intent_ = Intent::read;
-  std::int8_t exceptions_ = 0;  // that were on their way when it was opened
-  int slot_ = -1;               // of the open leases of the buffer
+  std::int8_t exceptions_ = 0;  // uncaught exceptions when the lease was opened
+  int slot_ = -1;               // index among the buffer's open leases
 };
 
-/// A handle: copies of it are the same buffer. Thread-safe: accesses of several threads are leases like any others.
-/// Everything here is of one process; nothing is collective.
+/// A handle: its copies refer to one buffer. Thread-safe: accesses of several threads are leases like any others. All
+/// calls are local to the process; none is collective.
 ///
-/// Costs: a buffer allocates its copy in a memory when the first lease there opens, from a pool. A lease that copies
+/// Costs: a buffer allocates its copy in a memory, from a pool, when the first lease there opens. A lease that copies
 /// nothing takes some 40 to 60 ns plus about the logarithm of the number of regions in different states, and allocates
-/// nothing. A lease that copies gives the copies to streams, each with an entry in the ledger. A lease on the host
-/// waits for these copies, and for work of devices on what it reads, up to 60 s; one on a device does not wait: its
-/// stream does. What predict() says is what opening copies.
+/// nothing. A lease that copies enqueues the copies on streams, with one ledger entry each; predict() lists them. A
+/// lease on the host waits for these copies, and for devices that still work on the cells, for up to 60 s. A lease on a
+/// device does not wait: its stream does.
 ///
-/// Devices (BufferOptions::devices) must outlive it. A failed call changes nothing but the copies that it had made.
+/// Devices (BufferOptions::devices) must outlive the buffer. A failed call has no effect except for copies already
+/// made.
 class Buffer {
  public:
-  /// Row-major. Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
+  /// A row-major buffer. Allocates no memory for cells. Throws `invalid_use` for a negative extent, and `overflow`.
   Buffer(ElementType type, const Indices& extents, const BufferOptions& options = {});
-  /// Takes foreign memory as the copy in the memory of `view.device`, valid as it is. It must stay until the buffer is
-  /// gone; `owner` is kept until then. Copies in other memories lie there as it does: a stride that leaves gaps leaves
-  /// them there, too. Throws `unsupported` for split complex views.
+  /// Adopts foreign memory as the copy in the memory of `view.device`, valid as it is. The memory must stay until the
+  /// buffer and all duplicates that share it are gone; `owner` is kept until then. Copies in other memories have the
+  /// same strides, gaps included. Throws `unsupported` for split complex views, and `invalid_use` for null data or a
+  /// device that is not there.
   static Buffer import(const StridedView& view, const BufferOptions& options = {},
                        std::shared_ptr<void> owner = nullptr);
-  /// The same of memory that holds zeros. As in a buffer that has not been written, other memories get zeros of their
-  /// own, and none are copied.
+  /// Like import(), for memory that holds zeros. As in a buffer that has never been written, other memories are filled
+  /// with zeros of their own, without copies.
   static Buffer import_zeros(const StridedView& view, const BufferOptions& options = {},
                              std::shared_ptr<void> owner = nullptr);
 
@@ -183,58 +192,64 @@ class Buffer {
   const std::string& name() const noexcept;
   Devices& devices() const noexcept;
 
-  /// Opens a lease. Makes the copies that it needs, and returns when the host, or the lease's stream, may use it.
-  /// Throws `invalid_use`, with both call sites, when an open lease forbids it (several may read a region, or one write
-  /// it; and several memories may accumulate in it, each once), for a region outside, for a write to a frozen buffer,
-  /// for a read of cells that have no value, and for copies that an open NoImplicitCopies or ByteBudget forbids;
-  /// `no_memory` when the device is full and nothing can leave it; `timeout` where the host has waited too long;
-  /// `device_lost` for a device that is lost, and for a value that only it held.
+  /// These four open a lease: they make the copies that it needs, and return when the host, or the lease's stream, may
+  /// use it. Readers may share a region; a writer needs it alone; several memories may accumulate in it, one lease
+  /// each, with the same combination. Throws
+  /// - `invalid_use` when an open lease conflicts (with both call sites), when the region leaves the buffer, for a
+  ///   write to a frozen buffer, for a read of cells that have no value, and for copies that an open NoImplicitCopies
+  ///   or ByteBudget forbids;
+  /// - `no_memory` when the device is full and no copy can leave it;
+  /// - `timeout` when the host has waited too long;
+  /// - `device_lost` when the device is lost, or a value that only a lost device held is needed.
   Lease read(const Access& access = Access::whole(), CallSite where = CallSite::here()) const;
   Lease write(const Access& access = Access::whole(), CallSite where = CallSite::here());
   Lease read_write(const Access& access = Access::whole(), CallSite where = CallSite::here());
   Lease accumulate(Combine combine, const Access& access = Access::whole(), CallSite where = CallSite::here());
 
-  /// Makes the copies that a read would make, without waiting for them; asked for by name. Throws what opening a lease
-  /// throws.
+  /// Enqueues the copies that a read would make and does not wait for them. Their cause is `prefetch`. Throws what
+  /// opening a lease throws.
   void prefetch(const Access& access = Access::whole(), CallSite where = CallSite::here()) const;
-  /// What opening such a lease would copy now. Changes nothing; allocates the list.
+  /// Lists the copies that opening such a lease would make now. Changes nothing; allocates the list. Throws where
+  /// opening would refuse the request, but does not ask NoImplicitCopies and ByteBudget.
   std::vector<CopyRecord> predict(Intent intent, const Access& access = Access::whole(),
                                   CallSite where = CallSite::here()) const;
-  /// The same in words, and the state of every memory. Where opening it would throw, the words say what.
+  /// Describes in words the state of every memory and what predict() says, an error included.
   std::string explain(Intent intent = Intent::read, const Access& access = Access::whole(),
                       CallSite where = CallSite::here()) const;
 
-  /// The state of a whole buffer, or of a region, in the memory of a device. Changes nothing.
+  /// The state of the whole buffer, or of a region, in the memory of a device. Changes nothing. Throws `invalid_use`
+  /// for a device that is not there.
   CopyState state(Device device) const;
   CopyState state(Device device, const Region& region) const;
   Region valid(Device device) const;
-  /// A number that grows exactly when the values may have changed: with every lease that writes, reads and writes, or
-  /// accumulates, when it is closed, and with invalidate(). Merging what was accumulated, and copying, change none.
+  /// A number that grows exactly when the values may have changed: when a lease that writes, reads and writes, or
+  /// accumulates is closed, and with invalidate(). Copies, and merges of what was accumulated, do not change it.
   std::uint64_t version() const;
 
-  /// Says that the value of these cells has changed where this buffer does not see it: on another rank, in a file. No
-  /// copy of them is valid, and needing one is an error, until they are written. Throws `invalid_use` while a lease
-  /// on some of them is open.
+  /// Announces that these cells have changed where the buffer cannot see it: on another rank, in a file. No copy of
+  /// them stays valid, and reading them throws `invalid_use` until they are written. Throws `invalid_use` while a lease
+  /// on some of them is open, and when the buffer is frozen.
   void invalidate(const Region& region, CallSite where = CallSite::here());
 
-  /// From now on it may not be written: `invalid_use` for leases that would. Open leases that write: `invalid_use`.
+  /// Forbids all further writes: leases that would write throw `invalid_use`. Throws `invalid_use` while such a lease
+  /// is open.
   void freeze(CallSite where = CallSite::here());
   bool is_frozen() const;
 
-  /// A buffer with the same values, not frozen. Nothing is copied until one of the two changes its copy in a memory:
-  /// then all that it holds there is copied within that memory, but for what is overwritten, so that nothing need come
-  /// from another memory again. Leases that write must be closed.
+  /// A buffer with the same values, not frozen. It shares all copies until one of the two buffers changes its copy in a
+  /// memory. Then that memory makes a copy of its own, without the cells that are overwritten, so that no value has to
+  /// come from another memory again. Throws `invalid_use` while a lease that writes is open.
   Buffer duplicate(CallSite where = CallSite::here()) const;
-  /// A buffer of the same shape, type and options that has not been written.
+  /// A buffer of the same shape, strides, type and options that has never been written.
   Buffer duplicate_empty() const;
 
-  /// Throws `invalid_use` for what Checks find: at the close of a lease, and in copies that were changed without one.
-  /// Every later access does, too, once.
+  /// Throws `invalid_use` for what Checks have found: at the close of a lease, and in copies that were changed without
+  /// one. Each finding is thrown once, by check() or by the next access.
   void check(CallSite where = CallSite::here()) const;
 
-  /// Gives the copy of a device's memory back to its pool. drop() throws `invalid_use` when a value would be lost,
-  /// evict() has it copied to the host before. Both throw `invalid_use` when a lease is open there.
-  /// Nothing happens where there is no copy.
+  /// Returns the copy in a device's memory to its pool. drop() throws `invalid_use` when that would lose a value;
+  /// evict() first copies such values to the host, and throws `invalid_use` for the host's own copy. Both throw
+  /// `invalid_use` while a lease is open there. Both do nothing where there is no copy.
   void drop(Device device, CallSite where = CallSite::here());
   void evict(Device device, CallSite where = CallSite::here());
 
@@ -245,8 +260,9 @@ class Buffer {
   std::shared_ptr<detail::BufferState> state_;
 };
 
-/// While one exists, accesses of this thread that name no device are on this one. Nests, restores, moves nothing
-/// itself; its end releases copies of buffers with Residency::release. To be destroyed by the thread that made it.
+/// While an Offload lives, accesses of this thread that name no device use this one. Scopes nest and restore the outer
+/// device; they copy nothing themselves. The end of a scope evicts copies of buffers with Residency::release. The
+/// thread that made it must destroy it.
 class Offload {
  public:
   explicit Offload(Device device);
@@ -261,7 +277,7 @@ class Offload {
 
   Offload* outer_;
   Device device_;
-  std::vector<std::weak_ptr<detail::BufferState>> used_;  // on this device, and to be released
+  std::vector<std::weak_ptr<detail::BufferState>> used_;  // on this device, with Residency::release
 };
 
 }  // namespace tranship

@@ -11,7 +11,7 @@
 namespace tranship::detail {
 namespace {
 
-/// The kernels take complex numbers part by part, which products do not.
+/// The kernels combine complex numbers part by part, which is wrong for products.
 template <class Number>
 void multiply_complex(Index count, const void* source, void* target) {
   using Value = std::complex<typename Number::Value>;
@@ -49,7 +49,7 @@ void fill_identity(Combine combine, const StridedView& view, const Region& regio
       block.target_strides[d] = view.strides[d] * size;
       offset += box.lower[d] * view.strides[d] * size;
     }
-    // A wider element is written part by part, as wide as streams write at once.
+    // A wider element is written in parts of the widest store that streams have.
     for (int part = 0; part < size; part += width)
       stream.fill(block, width, element + part, static_cast<std::byte*>(view.data) + offset + part);
   }

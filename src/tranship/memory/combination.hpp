@@ -1,4 +1,4 @@
-// Private: combinations of elements on streams and on the host: the element that changes nothing, rows, blocks.
+// Private: combines elements on streams and on the host: identity elements, rows, blocks.
 #pragma once
 
 #include <tranship/base/combine.hpp>
@@ -11,17 +11,17 @@
 
 namespace tranship::detail {
 
-/// Writes the element that changes nothing to `count` consecutive elements.
+/// Writes the identity of a combination to `count` consecutive elements.
 void write_identity(Combine combine, ElementType type, Index count, void* target);
 
-/// Gives a stream what writes it to a region of a view. Needs no kernels of the device.
+/// Enqueues writes of the identity to a region of a view. Needs no kernels of the device.
 void fill_identity(Combine combine, const StridedView& view, const Region& region, Stream& stream);
 
-/// target = combine(target, source) for `count` consecutive elements, which must not overlap.
+/// target = combine(target, source) for `count` consecutive elements; source and target must not overlap.
 void combine_row(Combine combine, ElementType type, Index count, const void* source, void* target);
-/// What Stream::combine does on the host.
+/// The host implementation of Stream::combine.
 void combine_block(Combine combine, ElementType type, const CopyBlock& block, const void* source, void* target);
-/// Throws `invalid_use` where can_combine says no.
+/// Throws `invalid_use` when can_combine() returns false.
 void check_combination(Combine combine, ElementType type);
 
 }  // namespace tranship::detail

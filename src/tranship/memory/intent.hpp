@@ -1,4 +1,4 @@
-// Detail: Intent, what an access to a buffer does: it decides what is copied before and what is stale after it.
+// Detail: Intent, the kind of an access to a buffer. It decides which copies precede the access and which become stale.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@ namespace tranship {
 
 enum class Intent : std::uint8_t {
   read,
-  write,  ///< every cell of the region will be written: its old value is not copied, and is lost
+  write,  ///< every cell of the region will be written: old values are not copied, and are lost
   read_write,
-  accumulate,  ///< cells are combined with what is there; memories may do it apart, and are merged by the next read
+  accumulate,  ///< cells are combined with their values; memories may do so separately, and the next read merges them
 };
 const char* name_of(Intent intent);
 
-/// What cells hold that have not been written.
+/// The value of cells before they are first written.
 enum class Contents : std::uint8_t {
   zeros,
-  undefined,  ///< reading them is an error
+  undefined,  ///< reading them throws `invalid_use`
 };
 
 }  // namespace tranship

@@ -31,11 +31,11 @@ bool is_implicit(const CopyRecord& copy) {
 
 // --- Ping-pong ------------------------------------------------------------------------------------------------------
 
-/// What happened to a cell between two devices.
+/// The history of a cell between two devices.
 struct Turns {
   enum class Way : std::uint8_t { none, there, back } last = Way::none;
   Index turns = 0;
-  std::int64_t cell_bytes = 0;  ///< that were copied of it, in all
+  std::int64_t cell_bytes = 0;  ///< bytes copied per cell, in all
   friend bool operator==(const Turns&, const Turns&) = default;
 };
 
@@ -45,7 +45,7 @@ struct CopiedCells {
   Turns::Way way;
 };
 
-/// The dimension along which the fewest boxes lie side by side.
+/// The dimension in which the boxes have the most distinct lower ends, so that few lie side by side.
 int spread_dim(const std::vector<const Box*>& boxes) {
   int best = 0;
   std::size_t most = 0;
@@ -59,7 +59,7 @@ int spread_dim(const std::vector<const Box*>& boxes) {
   return best;
 }
 
-/// Boxes that hang together by overlapping get one number. A sweep along one dimension.
+/// Gives boxes that are connected by overlaps one number, in a sweep along one dimension.
 class Clusters {
  public:
   explicit Clusters(const std::vector<CopiedCells>& moves) {
@@ -83,7 +83,7 @@ class Clusters {
         known = known || *boxes[i] == *boxes[j];
         return false;
       });
-      // One of the boxes that come again and again is enough.
+      // One instance of a box that recurs is enough.
       if (!known) open.push_back(i);
     }
   }
@@ -97,7 +97,7 @@ class Clusters {
   std::vector<std::size_t> parents_;
 };
 
-/// Histories of all cells that the moves touch, in the order in which they were made.
+/// The histories of all cells that the moves touch; moves are in the order in which they were made.
 std::vector<RegionMap<Turns>> histories_of(const std::vector<CopiedCells>& moves) {
   Clusters clusters(moves);
   std::map<std::size_t, Box> around;
@@ -173,8 +173,8 @@ std::string to_string(const CopyRecord& record) {
 struct CopyLedger::State {
   mutable std::mutex mutex;
   std::uint64_t next = 1;
-  std::uint64_t first = 1;       ///< the first since clear(), which lies in ring[0] until it is overwritten
-  std::vector<CopyRecord> ring;  ///< grows to records_max
+  std::uint64_t first = 1;       ///< the first since clear(), in ring[0] until it is overwritten
+  std::vector<CopyRecord> ring;  ///< grows up to records_max
   Sums all;
   Sums fills;
   std::array<Sums, causes> by_cause;
@@ -258,7 +258,7 @@ void CopyLedger::clear() {
 
 std::vector<PingPong> CopyLedger::ping_pongs(Index turns_min) const {
   const std::vector<CopyRecord> copies = records();
-  using Key = std::tuple<std::string, std::uint64_t, int, DevicePair>;  // buffer, dimensions, devices
+  using Key = std::tuple<std::string, std::uint64_t, int, DevicePair>;  // buffer name and number, dimensions, devices
   std::map<Key, std::vector<CopiedCells>> moves;
   for (const CopyRecord& copy : copies) {
     if (copy.source == copy.target || copy.region.empty()) continue;
@@ -313,7 +313,7 @@ std::string CopyLedger::trace_json() const {
 
 namespace {
 
-/// Takes a scope out of the chain, wherever it is: languages with collectors close them in any order.
+/// Removes a scope from anywhere in the chain, because languages with garbage collection close scopes in any order.
 template <class Scope>
 void unlink(Scope*& innermost, Scope* scope, Scope* Scope::*outer) {
   for (Scope** at = &innermost; *at != nullptr; at = &((*at)->*outer))

@@ -1,4 +1,5 @@
-// Detail: Ledger: what every transfer between memories moved, by which way, how long it took, and why.
+// Detail: CopyLedger records each copy between memories: what it moved, by which route, how long it took, and why. The
+// scopes NoImplicitCopies and ByteBudget limit copies.
 #pragma once
 
 #include <cstdint>
@@ -15,54 +16,54 @@
 namespace tranship {
 
 enum class Cause : std::uint8_t {
-  first_touch,  ///< the memory had no copy of it yet
-  stale,        ///< its copy had been overtaken by a write elsewhere
-  merge,        ///< partial sums (or minima, ...) of several memories became one value
+  first_touch,  ///< the memory had no value of these cells yet
+  stale,        ///< a write in another memory had made its values stale
+  merge,        ///< partial sums (or minima, ...) of several memories were merged into one value
   halo,         ///< ghosts were fetched
-  eviction,     ///< the only valid copy had to leave
-  export_,      ///< an export wanted it in another memory
-  prefetch,     ///< it was asked for in advance
-  duplicate,    ///< a copy-on-write duplicate was written
+  eviction,     ///< the only valid copy had to leave its memory
+  export_,      ///< an export needed it in another memory
+  prefetch,     ///< the program asked for it in advance
+  duplicate,    ///< a copy shared with a duplicate was about to change
 };
 const char* name_of(Cause cause);
 
 enum class Route : std::uint8_t {
-  direct,        ///< one memory to the other
-  through_host,  ///< by way of pinned memory of the host
-  within,        ///< within one memory
+  direct,        ///< from one memory to the other
+  through_host,  ///< through pinned memory of the host
+  within,        ///< inside one memory
 };
 const char* name_of(Route route);
 
 /// One copy of one region of one buffer.
 struct CopyRecord {
-  std::uint64_t number = 0;         ///< counts from 1, in the order in which copies were given to their streams
-  std::string buffer;               ///< its name
-  std::uint64_t buffer_number = 0;  ///< tells it from others of that name
+  std::uint64_t number = 0;         ///< counts from 1, in the order in which copies were enqueued
+  std::string buffer;               ///< name of the buffer
+  std::uint64_t buffer_number = 0;  ///< distinguishes buffers of one name
   Device source, target;
   Region region;
   std::int64_t bytes = 0;
   Route route = Route::direct;
   Cause cause = Cause::first_touch;
-  CallSite requester{"", 0};  ///< who wanted the data
-  CallSite writer{"", 0};     ///< who had written it; line 0 where that is not known
-  std::int64_t begin_ns = 0;  ///< now_ns() when it was given to its stream
-  std::int64_t end_ns = 0;    ///< when it was over, or was found to be
+  CallSite requester{"", 0};  ///< the call that needed the data
+  CallSite writer{"", 0};     ///< the call that wrote it; line 0 when not known
+  std::int64_t begin_ns = 0;  ///< now_ns() when it was enqueued
+  std::int64_t end_ns = 0;    ///< now_ns() when it completed, or was found complete; 0 before
 };
 
 /// "host -> fake:0 4096 bytes [0,512) of 'u', stale since write at a.cpp:12, for b.cpp:40".
 std::string to_string(const CopyRecord& record);
 
-/// A region that goes back and forth between two memories. What happens to it between other memories does not count.
+/// A region that was copied back and forth between two memories. Copies from and to other memories do not count.
 struct PingPong {
   std::string buffer;
   Device a, b;
-  Region region;    ///< that all of its copies have in common
-  Index turns = 0;  ///< copies one way directly after copies the other way
+  Region region;    ///< cells that all these copies have in common
+  Index turns = 0;  ///< number of copies in one direction that directly follow a copy in the other
   std::int64_t bytes = 0;
 };
 
-/// Thread-safe. Keeps the last `records_max` records and the sums of all. An entry costs a copy some 0.3 us, its clock
-/// included, and allocates nothing; the calls that return lists copy them.
+/// Thread-safe. Keeps the last `records_max` records and the sums of all since clear(). A record costs a copy some
+/// 0.3 us, clock included, and allocates nothing once the list is full; the calls that return lists copy them.
 class CopyLedger {
  public:
   static constexpr std::size_t records_max = 1 << 16;
@@ -75,26 +76,26 @@ class CopyLedger {
     std::int64_t bytes = 0;
   };
 
-  /// Returns the number it was given. Numbers go on after clear().
+  /// Adds a record and returns its number. Numbers continue after clear().
   std::uint64_t add(const CopyRecord& record);
-  /// Does nothing where the record is no longer kept.
+  /// Does nothing when the record is no longer kept.
   void set_end(std::uint64_t number, std::int64_t end_ns);
 
   std::vector<CopyRecord> records() const;
   Sums sums() const;
   Sums sums(Cause cause) const;
   Sums sums(Device source, Device target) const;
-  /// Zeros that have not been written, and that a memory was given without a copy: `copies` is how often it was filled.
+  /// Fills with zeros instead of copies, of cells that have never been written; `copies` counts the fills.
   Sums fills() const;
   void add_fill(std::int64_t bytes);
   void clear();
 
-  /// Regions of at least `turns_min` turns among the records, those with the most bytes first. No cell is in two of one
-  /// buffer and pair of devices.
+  /// Regions with at least `turns_min` turns among the kept records, most bytes first. No cell occurs in two regions of
+  /// one buffer and pair of devices.
   std::vector<PingPong> ping_pongs(Index turns_min = 3) const;
-  /// The records as a JSON text of the Trace Event Format, which Perfetto and chrome://tracing open: a track for each
-  /// pair of devices, and further ones of that name where copies overlap, which viewers would not show; times in
-  /// microseconds from the first record. What is not over yet lasts 0 and says so.
+  /// The records as JSON in the Trace Event Format, for Perfetto and chrome://tracing. Each pair of devices has a
+  /// track, and further tracks of the same name where copies overlap, which viewers could not show otherwise. Times are
+  /// in microseconds from the first record. A copy that is still in progress has length 0 and is marked.
   std::string trace_json() const;
 
  private:
@@ -102,9 +103,9 @@ class CopyLedger {
   std::unique_ptr<State> state_;
 };
 
-/// While one exists in this thread, a copy that was not asked for by name (prefetch and export are asked for) throws
-/// `invalid_use` before anything moves, naming the copy, its cause, and where this was opened. Nests; may be closed in
-/// any order, but in the thread that opened it.
+/// While one lives, an implicit copy in this thread throws `invalid_use` before anything moves; the message names the
+/// copy, its cause and the call site of the scope. Prefetches and exports are explicit and stay allowed. Scopes nest,
+/// and may be destroyed in any order, in the thread that made them.
 class NoImplicitCopies {
  public:
   explicit NoImplicitCopies(CallSite where = CallSite::here());
@@ -118,8 +119,9 @@ class NoImplicitCopies {
   CallSite where_;
 };
 
-/// While one exists in this thread, copies of more than `bytes_max` in all throw `invalid_use` before anything moves,
-/// with both numbers. Nests; each counts. May be closed in any order, but in the thread that opened it.
+/// While one lives, copies of this thread that exceed `bytes_max` in total throw `invalid_use` before anything moves,
+/// with both numbers. Scopes nest, and a copy counts in each. They may be destroyed in any order, in the thread that
+/// made them. The constructor throws `invalid_use` for a negative number.
 class ByteBudget {
  public:
   explicit ByteBudget(std::int64_t bytes_max, CallSite where = CallSite::here());
@@ -137,9 +139,9 @@ class ByteBudget {
   std::int64_t spent_bytes_ = 0;
 };
 
-/// Throws when the scopes that are open in this thread forbid these copies, taken together.
+/// Throws `invalid_use` when a scope of this thread forbids these copies, taken together.
 void check_scopes(std::span<const CopyRecord> copies);
-/// Counts what has been copied against the open budgets.
+/// Charges copied bytes to the open budgets of this thread.
 void spend(std::int64_t bytes) noexcept;
 
 }  // namespace tranship

@@ -1,4 +1,4 @@
-// Private: how traces show the copies of a ledger.
+// Private: the copies of a ledger as slices of a trace.
 #pragma once
 
 #include <tranship/base/trace_events.hpp>
@@ -6,7 +6,7 @@
 
 namespace tranship {
 
-/// On the track of its pair of devices, with its cause and both call sites.
+/// A slice on the track of the copy's pair of devices, with its cause and both call sites.
 TraceSlice slice_of(const CopyRecord& copy);
 
 }  // namespace tranship

@@ -26,7 +26,7 @@ bool is_line(Boxes boxes) {
   return !boxes.empty() && boxes[0].dims() == 1;
 }
 
-/// One walk along both, which ascend with gaps: the intervals where keep(in a, in b).
+/// One walk along two lists of ascending disjoint intervals. Returns the intervals where keep(in a, in b) is true.
 template <class Keep>
 std::vector<Box> walk(Boxes a, Boxes b, Keep keep) {
   const auto edge = [](Boxes boxes, std::size_t i) { return (i % 2 ? boxes[i / 2].upper : boxes[i / 2].lower)[0]; };
@@ -49,12 +49,12 @@ std::vector<Box> walk(Boxes a, Boxes b, Keep keep) {
   return out;
 }
 
-/// So few that going through them is faster than a tree.
+/// With fewer boxes, a loop over all is faster than a tree.
 bool are_few(Boxes boxes) {
   return boxes.size() < 16;
 }
 
-/// Calls f(box of a, box of b) for all that overlap, until it returns false.
+/// Calls f(box of a, box of b) for all pairs that overlap, until it returns false.
 template <class F>
 void visit_pairs(Boxes a, Boxes b, F&& f) {
   if (are_few(a) || are_few(b)) {
@@ -72,7 +72,7 @@ void visit_pairs(Boxes a, Boxes b, F&& f) {
     });
 }
 
-/// Disjoint boxes that can be cut.
+/// A set of disjoint boxes from which boxes can be cut.
 class Pieces {
  public:
   explicit Pieces(Boxes boxes) : boxes_(boxes.begin(), boxes.end()) {
@@ -89,7 +89,7 @@ class Pieces {
   void cut(const Box& hole) {
     cut_.clear();
     visit(hole, [&](std::size_t i) { cut_.push_back(i); });
-    // The last first, for what takes an erased one's place has been cut then.
+    // In descending order: the box that moves to an erased place has been cut already.
     std::sort(cut_.begin(), cut_.end(), std::greater<>());
     for (const std::size_t i : cut_) {
       const std::vector<Box> rest = subtract(boxes_[i], hole);
@@ -97,7 +97,7 @@ class Pieces {
       for (const Box& piece : rest) add(piece);
     }
   }
-  /// What of a box they do not have.
+  /// Returns the pieces of a box that the set lacks.
   std::vector<Box> missing_of(const Box& box) const {
     std::vector<Box> out{box}, next;
     visit(box, [&](std::size_t i) {
@@ -113,7 +113,7 @@ class Pieces {
   std::vector<Box> take() { return std::move(boxes_); }
 
  private:
-  /// Calls f(i) for each that overlaps a box.
+  /// Calls f(i) for each box that overlaps `box`.
   template <class F>
   void visit(const Box& box, F&& f) const {
     const auto look = [&](std::size_t i) {
@@ -153,7 +153,7 @@ class Pieces {
   }
 
   std::vector<Box> boxes_;
-  BoxTree tree_;  // empty: they are few
+  BoxTree tree_;  // empty while there are few boxes
   std::vector<BoxTree::Leaf> leaf_;
   std::vector<std::size_t> of_leaf_;
   std::vector<std::size_t> cut_;
@@ -165,7 +165,7 @@ std::vector<Box> without(Boxes a, Boxes b) {
   return out.take();
 }
 
-/// How boxes lie in all dimensions but `except`, and then along it.
+/// Orders boxes by their place in all dimensions except one, then along that one.
 bool comes_before(const Box& a, const Box& b, int except) {
   for (int d = 0; d < a.dims(); ++d) {
     if (d == except) continue;
@@ -175,7 +175,7 @@ bool comes_before(const Box& a, const Box& b, int except) {
   return a.lower[except] < b.lower[except];
 }
 
-/// Whether `b` goes on along dimension `d` where `a` ends.
+/// Returns true when `b` continues `a` along dimension `d`.
 bool continues(const Box& a, const Box& b, int d) {
   if (a.upper[d] != b.lower[d]) return false;
   for (int e = 0; e < a.dims(); ++e)
@@ -183,7 +183,7 @@ bool continues(const Box& a, const Box& b, int d) {
   return true;
 }
 
-/// Joins those that lie in a row along dimension `d`.
+/// Joins boxes that form a row along dimension `d`.
 void join_rows(std::vector<Box>& boxes, int d) {
   std::sort(boxes.begin(), boxes.end(), [d](const Box& a, const Box& b) { return comes_before(a, b, d); });
   std::size_t last = 0;
@@ -196,7 +196,7 @@ void join_rows(std::vector<Box>& boxes, int d) {
   boxes.resize(last + 1);
 }
 
-/// False where the number does not fit; adds it otherwise.
+/// Adds the number of cells of a box; returns false when a number does not fit.
 bool add_cells(const Box& box, Index& sum) {
   Index cells = 1;
   for (int d = 0; d < box.dims(); ++d) {
@@ -207,7 +207,7 @@ bool add_cells(const Box& box, Index& sum) {
   return !__builtin_add_overflow(sum, cells, &sum);
 }
 
-/// Whether disjoint boxes make up `box`, which has them all. False too where its cells cannot be counted.
+/// Returns true when disjoint boxes inside `box` fill it. Returns false also when its cells cannot be counted.
 bool fill(const Box& box, const std::vector<Box>& boxes) {
   Index cells = 0, filled = 0;
   if (!add_cells(box, cells)) return false;
@@ -237,7 +237,7 @@ Region Region::of(std::vector<Box> boxes) {
 
 Region Region::joined(std::vector<Box> boxes) {
   if (boxes.size() < 2) return of(std::move(boxes));
-  // Boxes may interlock so that no two of them make a box, but all of them do.
+  // Boxes may interlock so that no two of them form a box, but all together do.
   Box around = boxes[0];
   for (const Box& box : boxes) detail::extend(around, box);
   if (fill(around, boxes)) return around;

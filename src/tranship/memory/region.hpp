@@ -9,57 +9,57 @@
 
 namespace tranship {
 
-/// Disjoint boxes of one number of dimensions; order does not matter. Operations on regions of different numbers of
-/// dimensions throw `invalid_use`; the empty region goes with all. A box of no dimensions has one cell.
+/// A set of cells as disjoint boxes of one number of dimensions; their order has no meaning. Operations on regions of
+/// different numbers of dimensions throw `invalid_use`; the empty region fits all. A box of no dimensions has one cell.
 class Region {
  public:
   Region() = default;
   Region(const Box& box) : one_(box), has_one_(!box.empty()) {}
   static Region whole(const Indices& extents) { return Box::of_extents(extents); }
-  /// [lower, upper) of one dimension.
+  /// [lower, upper) in one dimension.
   static Region interval(Index lower, Index upper) { return Box{{lower}, {upper}}; }
-  /// The union; intervals may overlap, in any order. n log n.
+  /// The union of intervals in any order, which may overlap. O(n log n).
   static Region intervals(std::vector<Interval> intervals);
-  /// The union; boxes may overlap. n log n where few do.
+  /// The union of boxes, which may overlap. O(n log n) when few do.
   static Region boxes(const std::vector<Box>& boxes);
 
-  /// None of them empty. In one dimension they ascend, with gaps between them.
+  /// The boxes, none of them empty. In one dimension they ascend, with gaps between them.
   std::span<const Box> boxes() const& noexcept {
     return has_one_ ? std::span<const Box>(&one_, 1) : std::span<const Box>(many_);
   }
-  /// Of a region that ends before them: a loop over them keeps them.
+  /// For a temporary region: returns a copy, so that a loop over the boxes of a temporary is safe.
   std::vector<Box> boxes() const&& { return has_one_ ? std::vector<Box>{one_} : many_; }
   bool empty() const noexcept { return !has_one_ && many_.empty(); }
-  /// Number of cells; throws `overflow`.
+  /// Number of cells. Throws `overflow`.
   Index count() const;
   bool contains(const Region& other) const;
   bool overlaps(const Region& other) const;
   bool contains(const Indices& at) const noexcept;
 
-  // Linear in the number of boxes in one dimension; otherwise about log n for each box and each that it meets. Boxes
-  // that make up a box are joined.
+  // Union, intersection, difference. In one dimension linear in the number of boxes; otherwise about log n for each box
+  // and for each box that it meets. Boxes that form a larger box are joined.
   friend Region operator|(const Region& a, const Region& b);
   friend Region operator&(const Region& a, const Region& b);
   friend Region operator-(const Region& a, const Region& b);
-  /// The same cells. Regions of different numbers of dimensions differ.
+  /// Compares cells, not boxes. Non-empty regions of different numbers of dimensions differ.
   friend bool operator==(const Region& a, const Region& b);
 
  private:
-  /// Takes disjoint boxes that are not empty.
+  /// Takes disjoint boxes that are not empty, and joins them.
   static Region joined(std::vector<Box> boxes);
   static Region of(std::vector<Box> boxes);
 
   Box one_;
   bool has_one_ = false;
-  std::vector<Box> many_;  ///< where there are at least two
+  std::vector<Box> many_;  ///< used for two or more boxes
 };
 
-/// "[0,4)x[2,8) and 2 more": how messages name a region.
+/// "[0,4)x[2,8) and 2 more": the name of a region in messages.
 std::string to_string(const Region& region);
 
 namespace detail {
 
-// For boxes that are not empty and have the same number of dimensions.
+// The functions below take boxes that are not empty and have the same number of dimensions.
 
 inline bool overlap(const Box& a, const Box& b) noexcept {
   for (int d = 0; d < a.dims(); ++d)
@@ -73,7 +73,7 @@ inline bool within(const Box& inner, const Box& outer) noexcept {
   return true;
 }
 
-/// Whether two disjoint boxes touch in more than an edge.
+/// Returns true when two disjoint boxes share a face, and not only an edge or a corner.
 inline bool share_face(const Box& a, const Box& b) noexcept {
   int touching = 0;
   for (int d = 0; d < a.dims(); ++d) {
@@ -83,7 +83,7 @@ inline bool share_face(const Box& a, const Box& b) noexcept {
   return touching == 1;
 }
 
-/// Makes `box` the smallest that has both.
+/// Extends `box` to the smallest box that contains both.
 inline void extend(Box& box, const Box& by) noexcept {
   for (int d = 0; d < box.dims(); ++d) {
     if (by.lower[d] < box.lower[d]) box.lower[d] = by.lower[d];

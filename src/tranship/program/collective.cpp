@@ -66,7 +66,7 @@ CollectiveMeaning::CollectiveMeaning(const Program& program) : size_(static_cast
     if (input != input_chunks_)
       throw_error(ErrorCode::bad_file, "the input of rank {} has {}, that of rank 0 has {}", rank,
                   amount(input, "chunk"), input_chunks_);
-    // Older plans say nothing of an output that is the input.
+    // Older plans give no size for an output that is the input.
     if (program.in_place && output == 0 && kind_ != Kind::reducescatter) output = input;
     Index wanted = input;
     if (kind_ == Kind::allgather) wanted = input * size_;

@@ -1,5 +1,5 @@
-// Private: What a program of a named collective promises: for every chunk of every output, the chunks of inputs that it
-// combines.
+// Private: CollectiveMeaning, the promise of a named collective: for every chunk of every output, the input chunks that
+// it combines.
 #pragma once
 
 #include <optional>
@@ -10,45 +10,45 @@
 
 namespace tranship {
 
-/// Chunks of the input of one rank, or those of all ranks, combined.
+/// Consecutive chunks of the input of one rank, or of the inputs of all ranks combined.
 struct InputRun {
   Rank rank = 0;
   Index first = 0, count = 0;
   bool combines_all = false;
 };
 
-/// Where a buffer of a rank lies: buffers of a program in place share memory.
+/// The place of a buffer of a rank. Buffers of a program in place share a memory.
 struct BufferPlace {
-  int memory = 0;  ///< of the rank; those of input and output are equal when they overlap
+  int memory = 0;  ///< of the rank; input and output have the same one when they overlap
   Index first_chunk = 0;
 };
-/// In place, the input of an allgather is slice r of the output, the output of a reducescatter is slice r of the input,
-/// and otherwise input and output begin at the same place.
+/// Returns the place of a buffer. In place, the input of an allgather is slice r of the output, the output of a
+/// reducescatter is slice r of the input, and otherwise input and output begin at the same place.
 BufferPlace place_of(const Program& program, Rank rank, BufferKind buffer);
-/// Chunks of the largest input of any rank.
+/// Number of chunks of the largest input of any rank.
 Index input_chunks_max(const Program& program);
-/// Chunks in one memory of a rank.
+/// Number of chunks in one memory of a rank.
 Index memory_chunks(const Program& program, Rank rank, int memory);
 
 class CollectiveMeaning {
  public:
-  /// What `program.collective` promises, or why nothing is known of it: `unknown` then says so. Throws `bad_file` where
-  /// the numbers of chunks do not fit the collective.
+  /// Finds the promise of `program.collective`; is_known() is false for other names. Throws `bad_file` when the numbers
+  /// of chunks do not fit the collective.
   explicit CollectiveMeaning(const Program& program);
 
   bool is_known() const noexcept { return kind_ != Kind::unknown; }
 
-  /// How many chunks of a rank's output are promised, and where they begin in the output. Zero for ranks that receive
-  /// none.
+  /// Number of promised chunks of a rank's output, counted from its beginning; 0 for a collective that is not known.
   Index promised_chunks(Rank rank) const;
-  /// Programs of which the sender or the root is free: what output `rank` holds decides, once, from its first chunk.
+  /// Returns true when the program may choose the sender or the root; the first chunk of an output shows the choice.
   bool chooses_source() const noexcept { return kind_ == Kind::sendrecv || kind_ == Kind::broadcast; }
-  /// Of these, programs in which it is the same for all ranks. Else it is another rank, if there is one.
+  /// When chooses_source(): returns true when the source is the same for all ranks. Otherwise the source differs from
+  /// the receiver, unless there is only one rank.
   bool has_one_source() const noexcept { return kind_ == Kind::broadcast; }
-  /// What chunk `chunk` of the output of `rank` is, and how many chunks from there on continue it. `source`, for
-  /// programs that choose it: whose input it is.
+  /// Returns the inputs of chunk `chunk` of the output of `rank`, with the number of chunks that continue in the same
+  /// way. `source` is the rank whose input it is, for programs that choose one.
   InputRun inputs_of(Rank rank, Index chunk, Rank source = 0) const;
-  /// Of a reduce: one rank at least holds the result. Of all other collectives, all do.
+  /// Returns true when one rank with the result is enough (reduce); for other collectives all ranks must have theirs.
   bool one_rank_suffices() const noexcept { return kind_ == Kind::reduce; }
 
  private:
@@ -69,15 +69,15 @@ class CollectiveMeaning {
   Index input_chunks_ = 0;
 };
 
-/// Into how many equal parts of whole elements the largest input of a rank is cut: those that the collective sends to
-/// different ranks; of programs that promise nothing, its chunks.
+/// Number of equal parts of whole elements into which the largest input of a rank is cut: the parts that the collective
+/// sends to different ranks or, for a program that promises nothing, its chunks.
 Index input_parts(const Program& program);
 
-/// Elements of an input of up to so many bytes, as many in each of these parts, but at least one in each.
+/// Number of elements of an input of at most `bytes` bytes, equal in all these parts and at least one in each.
 Index input_elements(const Program& program, Index bytes, Index element_bytes);
 
-/// Throws `invalid_use` for a message that is shorter or longer than those of the plan, whose bytes are those of the
-/// input, and of an allgather those of the output.
+/// Throws `invalid_use` for a message outside the plan's limits. The bytes of a message are those of the input, and for
+/// an allgather those of the output.
 void require_message(const Program& program, Index input_bytes);
 
 }  // namespace tranship

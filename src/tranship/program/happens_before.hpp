@@ -1,5 +1,6 @@
-// Private: Happens-before by vector clocks (base/times.hpp). Two orders are kept. What came before in the `strong` one
-// is also visible. In the `weak` one it has only been executed: enough to overwrite what it has read.
+// Private: happens-before by vector clocks (base/times.hpp), in two orders. An action that is before another one in the
+// `strong` order is also visible to it. In the `weak` order it has only been executed, which suffices to overwrite what
+// it has read.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace tranship {
 
-/// What a timeline knows of all others.
+/// The knowledge that one timeline has of all others.
 struct VectorClock {
   Times strong, weak;
 };
 
-/// What a timeline tells with a signal: all that it knew, and its own actions up to a time.
+/// The content of a signal: all that its timeline knew, and the timeline's own actions up to a time.
 struct Snapshot {
   VectorClock known;
   Timeline timeline = -1;
@@ -31,8 +32,8 @@ inline void join(VectorClock& clock, const Snapshot& snapshot, Index& work) {
   clock.weak.raise(snapshot.timeline, snapshot.weak_time);
 }
 
-/// What `snapshot_of(begin)` to `snapshot_of(end - 1)` know together. Halves are joined: one after the other, each of
-/// them would be compared with all that those before have added.
+/// The combined knowledge of `snapshot_of(begin)` to `snapshot_of(end - 1)`. Joins halves, because joining one after
+/// the other would compare each with everything added before.
 template <class SnapshotOf>
 VectorClock joint_clock(Index begin, Index end, SnapshotOf&& snapshot_of, Index& work) {
   VectorClock out;
@@ -48,7 +49,7 @@ VectorClock joint_clock(Index begin, Index end, SnapshotOf&& snapshot_of, Index&
   return out;
 }
 
-/// What a timeline knows, and what it will know when its threads have met.
+/// The knowledge of a timeline, and what it will learn when its threads meet.
 class Knowledge {
  public:
   const VectorClock& clock() const noexcept { return clock_; }

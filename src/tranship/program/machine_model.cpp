@@ -60,7 +60,7 @@ double optional_number(JsonObject& from, std::string_view key) {
   const Json* const value = from.find(key);
   return value ? real_number_of(*value, from.path(key)) : 0;
 }
-/// 0 where nothing limits it.
+/// 0 when not given: no limit.
 double optional_speed(JsonObject& from, std::string_view key) {
   const Json* const value = from.find(key);
   return value ? speed_of(*value, from.path(key)) : 0;

@@ -11,13 +11,13 @@
 namespace tranship {
 namespace {
 
-// Of a thread block, unless it says otherwise.
+// Per thread block, unless stated otherwise.
 constexpr Index steps_max = 64;
-constexpr Index channels_max = 16;        // of each kind
-constexpr Index remote_buffers_max = 16;  // of each kind
+constexpr Index channels_max = 16;        // per kind
+constexpr Index remote_buffers_max = 16;  // per kind
 constexpr Index channels_of_step_max = 8;
-constexpr Index buffers_of_step_max = 10;  // that it reads, and that it writes
-constexpr Index barriers_max = 16;         // of a rank
+constexpr Index buffers_of_step_max = 10;  // for sources, and for targets
+constexpr Index barriers_max = 16;         // per rank
 constexpr Index semaphores_of_step_max = 16;
 
 class Objections {
@@ -42,7 +42,7 @@ class Objections {
     std::string text;
     Index places = 0;
   };
-  /// Only the first place of each kind is told.
+  /// Keeps the text of the first place of each kind only, and counts the others.
   template <class... Args>
   void object(std::string_view what, fmt::format_string<Args...> text, Args&&... args) {
     Said& said = found_[what];
@@ -106,7 +106,7 @@ class Objections {
              step.operands[0].first, step.operands.back().first);
   }
 
-  /// Notes the promises that the program needs and that are not made there.
+  /// Adds the promises that the program needs and that MSCCL++ does not make.
   void prove() {
     const auto proof = attempt([&] { return prove_for_mscclpp(); });
     if (proof) return;

@@ -1,5 +1,5 @@
-// Plans of releases up to 0.7. A channel belongs to a pair of buffers there; here it belongs to a pair of ranks, and a
-// remote buffer says what it reaches.
+// Reads plans of releases up to 0.7. There a channel belongs to a pair of buffers. Here it belongs to a pair of ranks,
+// and a remote buffer names the buffer that it reaches.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -31,7 +31,7 @@ std::string present_word(const std::string& word) {
   return word;
 }
 
-/// Channels between one kind of buffer here and one kind of buffer at the peers.
+/// Channels between one kind of buffer of this rank and one kind of buffer of the peers.
 struct Pair {
   BufferKind own, peers;
   ChannelKind kind;
@@ -42,7 +42,7 @@ struct Pair {
 
 class OldRankReader {
  public:
-  /// Adds to `unknown` what it does not know.
+  /// Adds unknown keys to `unknown`.
   OldRankReader(const Json& value, std::string where, Rank rank, std::vector<UnknownKey>& unknown)
       : object_(value, std::move(where)), rank_(rank), unknown_(unknown) {}
 
@@ -51,7 +51,7 @@ class OldRankReader {
     const char* const counts[buffer_kinds] = {"inputChunks", "outputChunks", "scratchChunks"};
     for (int kind = 0; kind < buffer_kinds; ++kind)
       out_.chunks[kind] = index_of(object_.at(counts[kind]), object_.path(counts[kind]));
-    (void)object_.find("chunkGroups");  // how chunks were once numbered
+    (void)object_.find("chunkGroups");  // an older way to number chunks
     read_channels();
     const std::string where = object_.path("threadblocks");
     for (const Json& block : list_of(object_.at("threadblocks"), where))
@@ -84,7 +84,7 @@ class OldRankReader {
     });
   }
 
-  /// Where the channels of a pair begin among all of their kind.
+  /// Records where the channels of a pair begin among all channels of their kind.
   void begin(const JsonObject& channels, const Pair& pair, std::size_t first) {
     const auto [at, is_new] = first_.emplace(pair, first);
     if (pair.kind == ChannelKind::switched) {
@@ -170,7 +170,7 @@ class OldRankReader {
     });
   }
 
-  /// A channel of a step, what it reaches, and where.
+  /// A channel of a step, and the place of the buffer that it reaches.
   struct At {
     std::int32_t channel;
     BufferKind buffer;
@@ -206,7 +206,8 @@ class OldRankReader {
     return out;
   }
 
-  /// The operands of one side, in the order of the shape: those of this rank from their keys, the others by channels.
+  /// Reads the operands of one side in the order of the shape: those of this rank from their keys, the others by
+  /// channels.
   void read_side(JsonObject& op, Step& step, std::string_view letters, const std::vector<At>& remote,
                  const char* list_key, const char* buffer_key, const char* offset_key) {
     std::vector<Operand> local;
@@ -256,7 +257,7 @@ class OldRankReader {
     return {.buffer = at.buffer, .via = id, .first = at.first, .count = count_of_step_};
   }
 
-  /// One source that goes to several peers.
+  /// Repeats one source that goes to several peers.
   static void repeat_sources(Step& step, const StepShape& shape) {
     if (shape.pairing != Pairing::pairs || step.sources != 1) return;
     const std::size_t targets = step.operands.size() - 1;
@@ -282,7 +283,7 @@ Program read_old_program(const Json& document) {
   JsonObject top(document, "");
   Program out;
   out.name = tranship::word_of(top.at("name"), "name");
-  // Releases up to 0.5 spelled it otherwise.
+  // Releases up to 0.5 have this spelling.
   const char* const collective = top.has("colletive") && !top.has("collective") ? "colletive" : "collective";
   out.collective = tranship::word_of(top.at(collective), collective);
   read_settings(top, out);

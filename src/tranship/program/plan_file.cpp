@@ -16,7 +16,7 @@ using namespace plan_words;
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-/// The item that a number of a block's list stands for.
+/// Returns the id that a number of a block's list stands for.
 std::int32_t listed(const std::vector<std::int32_t>& list, std::int32_t number, const char* what,
                     std::string_view where) {
   if (static_cast<std::size_t>(number) >= list.size())
@@ -26,7 +26,7 @@ std::int32_t listed(const std::vector<std::int32_t>& list, std::int32_t number, 
 
 class RankReader {
  public:
-  /// Adds to `unknown` what it does not know.
+  /// Adds unknown keys to `unknown`.
   RankReader(const Json& value, std::string where, Rank rank, std::vector<UnknownKey>& unknown)
       : object_(value, std::move(where)), rank_(rank), unknown_(unknown) {}
 
@@ -111,7 +111,7 @@ class RankReader {
       if (!ids.empty())
         throw_error(ErrorCode::bad_file, "{}: {} channels are listed twice", of_kind.path(type_key), name_of(kind));
       ids = numbers_of(of_kind.at(ids_key), of_kind.path(ids_key));
-      // The version before the present one repeats here what the channels of the rank say.
+      // The version before the present one repeats the buffer of the rank's channels here.
       if (kind == ChannelKind::switched && of_kind.has("buff")) buffer_of(of_kind.at("buff"), of_kind.path("buff"));
     });
   }
@@ -127,7 +127,7 @@ class RankReader {
     const std::string& word = tranship::word_of(op.at("name"), op.path("name"));
     const Json* const type = op.find("channel_type");
     Step step;
-    // Earlier versions left the kind out where it can only be one.
+    // Earlier versions omit the kind where only one is possible.
     const std::optional<ChannelKind> only = type ? std::nullopt : only_channel_of(word);
     if (type) step.channel = channel_of(*type, op.path("channel_type"));
     if (only) step.channel = *only;
@@ -139,7 +139,7 @@ class RankReader {
       for (const std::int32_t id : numbers_of(*ids, op.path("channel_ids"))) {
         const std::int32_t channel =
             listed(block_.channels[static_cast<std::size_t>(step.channel)], id, "channel", op.path("channel_ids"));
-        if (shape.channel != StepChannel::switched) step.ids.push_back(channel);  // those are named by operands, too
+        if (shape.channel != StepChannel::switched) step.ids.push_back(channel);  // operands name switch channels
       }
     }
     if (const Json* const ids = op.find("semaphore_ids")) step.ids = numbers_of(*ids, op.path("semaphore_ids"));
@@ -234,7 +234,7 @@ class RankReader {
     return {.buffer = out_.switches[static_cast<std::size_t>(id)].buffer, .via = id, .first = first, .count = count};
   }
 
-  /// The form of glre, and of gstore in earlier versions, without src_buff and dst_buff.
+  /// Reads glre, and gstore of earlier versions, which have no src_buff and dst_buff.
   void read_loose_switch(JsonObject& op, Step& step) {
     const Json* const ids = op.find("channel_ids");
     const auto numbers = ids ? numbers_of(*ids, op.path("channel_ids")) : std::vector<std::int32_t>{0};
@@ -381,7 +381,7 @@ class RankWriter {
     return out;
   }
 
-  /// Whether several values become one.
+  /// Returns true when the step combines several values.
   static bool combines(const StepShape& shape) {
     return shape.pairing == Pairing::all && (shape.sources.size() > 1 || shape.sources == "S");
   }
@@ -415,7 +415,7 @@ class RankWriter {
   const ThreadBlock* block_ = nullptr;
 };
 
-/// The value at a path such as "gpus[0].threadblocks[1]"; nullptr where there is none.
+/// Returns the object at a path such as "gpus[0].threadblocks[1]"; null when there is none.
 Json* value_at(Json& document, std::string_view path) {
   Json* at = &document;
   while (!path.empty()) {

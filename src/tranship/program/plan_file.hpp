@@ -1,9 +1,9 @@
-// Programs as files: the execution plans of MSCCL++, as JSON.
+// Programs as files: reads and writes the execution plans of MSCCL++, as JSON.
 //
-// Three versions are read: the present one, the one before it (`buff` where the present one says `buffer_type`, no
-// names of reductions), and that of releases up to 0.7 (`inputChunks` and `o_buff`). The present one is written;
-// reading what was written gives the same program. A key that none of the versions has may change what a plan means: it
-// is kept and named (Program::unknown_keys). A key that has a meaning elsewhere is refused. Files are untrusted.
+// Three versions are read: the present one, the one before it (`buff` instead of `buffer_type`, no names of
+// reductions), and that of releases up to 0.7 (`inputChunks` and `o_buff`). The present one is written, and reading it
+// back gives an equal program. Files are untrusted. A key that no version has may change what a plan means, so it is
+// kept and reported (Program::unknown_keys). A key that has a meaning only elsewhere is refused.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,16 @@
 
 namespace tranship {
 
-/// A longer text is refused.
+/// Longer texts are refused.
 inline constexpr std::size_t program_text_bytes_max = std::size_t(1) << 30;
 
-/// Reads a program and checks its structure. Throws `bad_text`, with the path of what does not belong there, or
-/// `bad_file`, with the rank, block and step of what makes no sense.
+/// Reads a program and checks its structure. Throws `bad_text`, with the path, for text that is not a plan, and
+/// `bad_file`, with the rank, block and step, for a plan that makes no sense or is too long; throws `unsupported` for
+/// an old plan in which a block waits for another one without a barrier.
 Program read_program(std::string_view text);
 
-/// The program as text that ends with a newline, which MSCCL++ reads.
+/// Returns the program as text that MSCCL++ reads; it ends with a newline. Throws `bad_file` where check_structure
+/// does, and `unsupported` for a reduction that plan files have no word for.
 std::string write_program(const Program& program);
 
 }  // namespace tranship

@@ -13,7 +13,7 @@ namespace {
   throw_error(ErrorCode::bad_text, "{}: {} is not {}", where, json_in_message(word), expected);
 }
 
-/// All keys of all versions.
+/// The keys of all versions.
 constexpr std::string_view known_keys[] = {
     "name", "collective", "colletive", "protocol", "inplace", "reuse_resources", "use_double_scratch_buffer",
     "num_threads_per_block", "buffer_alignment", "min_message_size", "max_message_size", "gpus", "id", "input_chunks",
@@ -23,7 +23,7 @@ constexpr std::string_view known_keys[] = {
     "dst_buff", "index", "buffer_id", "switch_channel_id", "tbg_info", "tb_id", "tbg_size", "reduce_op", "barrier_id",
     "num_threadblocks", "semaphore_ids", "iter_context", "unit_size", "num_chunks", "buffer_offset", "src_chunk",
     "dst_chunk",
-    // Those of releases up to 0.7.
+    // Keys of releases up to 0.7.
     "inputChunks", "outputChunks", "scratchChunks", "chunkGroups", "srcbuff", "dstbuff", "connectedTo", "rankGroups",
     "src", "dst", "ctype", "cids", "i_buff", "o_buff", "i_cids", "o_cids", "srcs", "dsts", "off", "srcoff", "dstoff",
     "cnt", "deps", "tb", "step", "nthread_blocks"};

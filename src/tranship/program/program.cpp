@@ -23,12 +23,12 @@ constexpr std::array<StepShape, 32> shapes = {{
 std::string counted_or_no(std::size_t count, std::string_view what) {
   return count == 0 ? "no " + plural(0, what) : counted(static_cast<Index>(count), what);
 }
-/// As many as the letters say.
+/// Singular for one letter.
 std::string plural_of(std::string_view what, std::string_view letters) {
   return plural(Index(letters.size()), what);
 }
 
-/// What is wrong, and where.
+/// Throws for the first fault, with its place.
 class Checker {
  public:
   explicit Checker(const Program& program) : program_(program) {}
@@ -118,7 +118,7 @@ class Checker {
     return std::binary_search(sorted.begin(), sorted.end(), id);
   }
 
-  /// The list, sorted.
+  /// Returns the list, sorted.
   std::vector<std::int32_t> checked_list(const std::vector<std::int32_t>& list, std::size_t count,
                                          const char* what) const {
     std::vector<std::int32_t> sorted = list;
@@ -254,7 +254,7 @@ Index count_steps(const std::vector<Step>& steps) {
   return count;
 }
 
-/// Lists begin with their lengths, so that no two programs have the same numbers.
+/// Each list begins with its length, so different programs have different numbers.
 class Enumeration {
  public:
   explicit Enumeration(FunctionRef<void(std::uint64_t)> out) : out_(out) {}

@@ -1,4 +1,4 @@
-// Private: What steps.def says of a step, as values: what it reads and writes, and how.
+// Private: the columns of steps.def as values: which operands a step reads and writes, and how.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tranship {
 
-/// How an operand is read or written.
+/// How an operand is stored and read.
 enum class OperandFormat : std::uint8_t {
   plain,
   packets,      ///< data with flags; a read waits until all flags are those of this launch
@@ -70,14 +70,14 @@ struct StepShape {
 
 const StepShape& shape_of(StepKind kind) noexcept;
 
-/// Whether `letters` describe so many operands.
+/// Returns true when `letters` allow `count` operands.
 constexpr bool allows(std::string_view letters, std::size_t count) noexcept {
   if (letters.ends_with('*')) return count + 2 >= letters.size();
   return count == letters.size();
 }
-/// Those operands in words: "1 of this rank, and any number of a peer"; "none" without letters.
+/// Describes these operands: "1 of this rank, and any number of a peer"; "none" without letters.
 std::string operands_text(std::string_view letters);
-/// What operand `i` is.
+/// The shape of operand `i`.
 constexpr OperandShape shape_of_operand(std::string_view letters, std::size_t i) noexcept {
   const std::size_t named = letters.ends_with('*') ? letters.size() - 1 : letters.size();
   return operand_shape(letters[i < named ? i : named - 1]);
@@ -89,7 +89,7 @@ constexpr OperandShape shape_of_target(const StepShape& shape, std::size_t i) no
   return shape_of_operand(shape.targets, i);
 }
 
-/// Steps that name the channels on which they signal or wait. The others carry their peers in their operands.
+/// Steps that name the channels on which they signal or wait. Other steps reach their peers through operands.
 constexpr bool signals(StepKind kind) noexcept {
   return kind == StepKind::signal || kind == StepKind::relaxed_signal || kind == StepKind::put_signal ||
          kind == StepKind::put_signal_flush;
@@ -98,25 +98,25 @@ constexpr bool waits(StepKind kind) noexcept {
   return kind == StepKind::wait || kind == StepKind::relaxed_wait;
 }
 
-/// Whether it makes one value of several: of its sources, or of all ranks of a switch channel.
+/// Returns true when the step makes one value of several: of its sources, or of all ranks of a switch channel.
 inline bool combines(const Step& step) noexcept {
   const StepShape& shape = shape_of(step.kind);
   return shape.pairing == Pairing::all && step.sources > 0 &&
          (step.sources > 1 || shape_of_source(shape, 0).where == Where::group);
 }
 
-/// Chunks have whole units of so many bytes, which neither shares nor turns of a loop cut.
+/// A chunk is a whole number of units of this size; neither shares nor turns of a loop cut a unit.
 inline constexpr Index cut_unit_bytes = 16;
 struct UnitRange {
   Index first = 0, count = 0;
 };
-/// Which of so many units one of `shares` has: the first shares take what is left over.
+/// The units that one of `shares` gets; the first shares get one more each when units are left over.
 constexpr UnitRange share_of(Index units, Index share, Index shares) noexcept {
   const Index each = units / shares, more = units % shares;
   return {share * each + (share < more ? share : more), each + (share < more ? 1 : 0)};
 }
 
-/// Calls f(step, the loop that it is in or null) for all steps of a rank, those of loops after the loop.
+/// Calls f(step, loop around it or null) for all steps of a rank; the steps of a loop follow the loop.
 template <class F>
 void for_each_step(const RankProgram& rank, F&& f) {
   for (const ThreadBlock& block : rank.blocks)

@@ -10,7 +10,7 @@
 namespace tranship {
 namespace {
 
-constexpr Index inputs_max = Index(1) << 61;  // twice as many are counted without overflow
+constexpr Index inputs_max = Index(1) << 61;  // twice this can be counted without overflow
 constexpr std::uint64_t prime = (std::uint64_t(1) << 61) - 1;
 constexpr std::uint64_t points[2] = {0x1c3a5e7f9b2d4861u % prime, 0x0f1e2d3c4b5a6978u % prime};
 
@@ -24,7 +24,7 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
 std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
   return a + b >= prime ? a + b - prime : a + b;
 }
-/// `point` to the power of `exponent`, which may be negative: powers repeat after prime - 1.
+/// `point` to the power of `exponent`, which may be negative: powers repeat with period prime - 1.
 std::uint64_t power(std::uint64_t point, Index exponent) {
   constexpr auto period = static_cast<Index>(prime - 1);
   std::uint64_t out = 1;
@@ -38,7 +38,7 @@ std::uint64_t power(std::uint64_t point, Index exponent) {
 }  // namespace
 
 ValueTable::ValueTable() {
-  entries_.emplace_back();  // undefined
+  entries_.emplace_back();  // entry 0: undefined
 }
 
 std::size_t ValueTable::CombinationHash::operator()(const Combination& one) const noexcept {

@@ -1,9 +1,9 @@
-// Private: Values of symbolic execution: which inputs have been combined, and how.
+// Private: values of symbolic execution: which inputs have been combined, and how.
 //
-// The value at place x of a memory is a table entry and a displacement d: the entry says which ranks' inputs are
-// combined at place x + d of each. Entries are compared by polynomials modulo a prime, with a random coefficient for
-// each input and the displacement as the power, at two random points: combining and displacing cost the same however
-// many inputs there are, and two different entries are taken for equal with a probability of about 2^-100.
+// The value at place x of a memory is a table entry and a displacement d: the entry names the ranks whose inputs, at
+// place x + d of each, are combined. Entries are compared by polynomials modulo a prime, with a random coefficient for
+// each input and the displacement as the exponent, at two random points. So combining and displacing cost the same for
+// any number of inputs, and two different entries compare equal with a probability of about 2^-100.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace tranship {
 
 struct Value {
-  std::int32_t entry = 0;  ///< 0: what nothing has written
+  std::int32_t entry = 0;  ///< 0: never written
   Index displacement = 0;
 
   bool is_undefined() const noexcept { return entry == 0; }
@@ -30,16 +30,17 @@ class ValueTable {
  public:
   ValueTable();
 
-  /// The input of `rank` in `launch`, at its own places.
+  /// The input of `rank` in `launch`, without displacement.
   std::int32_t input(Rank rank, int launch);
   Value combine(Reduction reduction, const Value& a, const Value& b);
-  /// All inputs of so many ranks in `launch`, combined.
+  /// The inputs of all `ranks` ranks in `launch`, combined.
   std::int32_t all_inputs(Reduction reduction, Rank ranks, int launch);
 
-  /// Whether both combine the same inputs at the same places. Minima and maxima do not count how often; where that
-  /// takes more than `leaves_max` inputs to see, they are taken for different.
+  /// Returns true when both combine the same inputs at the same places. For minima and maxima repetition does not
+  /// matter; when that takes more than `leaves_max` inputs to see, it returns false.
   bool are_equal(const Value& a, const Value& b) const;
-  /// Such as "sum of input[3] of ranks 0, 1 and 2 (launch 1)", for place `at`, which a chunk of `units` places holds.
+  /// Describes a value, for example "the sum of input[3] of rank 0, input[3] of rank 1", at place `at`; a chunk has
+  /// `units` places.
   std::string text(const Value& value, Index at, Index units, int launch) const;
 
   static constexpr std::size_t leaves_max = 1 << 16;
@@ -50,17 +51,17 @@ class ValueTable {
     friend bool operator==(const Hash&, const Hash&) = default;
   };
   struct Entry {
-    Hash hash;  ///< as what it is combined with has it, where it is a combination by the same reduction
+    Hash hash;  ///< as a part of a combination by its own reduction
     Reduction reduction = Reduction::sum;
-    Index inputs = 0;  ///< as many as inputs_max, or more; 1: an input itself
-    // Of an input:
+    Index inputs = 0;  ///< number of inputs, at most inputs_max; 1: an input itself
+    // For an input:
     Rank rank = -1;
     int launch = 0;
-    // Of a combination: b is displaced against a.
+    // For a combination; b is displaced against a:
     std::int32_t a = 0, b = 0;
     Index between = 0;
   };
-  /// An input with its displacement; of a combination by another reduction, that entry.
+  /// An input with its displacement, or an entry of another reduction with its own.
   using Leaf = std::pair<std::int32_t, Index>;
   struct Combination {
     Reduction reduction;
@@ -77,7 +78,7 @@ class ValueTable {
     return of(entry).inputs <= 1 || of(entry).reduction != reduction;
   }
   Hash hash_of(std::int32_t entry, Reduction reduction, Index displacement) const;
-  /// Different leaves, the first ones where there are more than `count_max`.
+  /// The distinct leaves, at most `count_max` of them.
   std::vector<Leaf> leaves_of(const Value& value, Reduction reduction, std::size_t count_max) const;
 
   std::vector<Entry> entries_;

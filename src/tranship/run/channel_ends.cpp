@@ -22,7 +22,7 @@ ChannelEnds::ChannelEnds(const Program& program) : of_rank_(program.ranks.size()
     }
   for (std::vector<Group>& groups : of_rank_) {
     std::sort(groups.begin(), groups.end());
-    // Both ends name the channels between two ranks; the longer list counts.
+    // Both ends list the channels between two ranks; the longer list counts.
     std::size_t used = 0, counters = 0;
     for (const Group& group : groups) {
       if (used > 0 && !(groups[used - 1] < group))

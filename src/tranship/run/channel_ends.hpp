@@ -1,5 +1,5 @@
-// Private: which counter of a rank counts the signals of which channel. All ranks derive the same numbers from the
-// program, in one pass over its channels.
+// Private: ChannelEnds numbers the counters that count the signals of each channel at a rank. All ranks derive equal
+// numbers from the program, in one pass over its channels.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ class ChannelEnds {
  public:
   explicit ChannelEnds(const Program& program);
 
-  /// The counter at rank `at` of the k-th channel of a kind that leads there from rank `from`. `at` and `from` have
-  /// such a channel between them, in either direction.
+  /// Returns the counter at rank `at` for the k-th channel of a kind from rank `from`. There must be such a channel
+  /// between them, in either direction.
   std::size_t counter(Rank at, int kind, Rank from, Index k) const;
-  /// Counters of the rank that has most.
+  /// Number of counters of the rank that has most.
   std::size_t counters_max() const noexcept { return counters_max_; }
-  /// How many ends of channels the constructor has looked at.
+  /// Number of channel ends that the constructor has visited, for tests of its cost.
   Index ends_read() const noexcept { return ends_read_; }
 
  private:
-  /// Channels of one kind from one rank. Their counters lie one after the other.
+  /// Channels of one kind from one rank, whose counters are consecutive.
   struct Group {
     int kind;
     Rank from;
@@ -34,7 +34,7 @@ class ChannelEnds {
     }
   };
 
-  std::vector<std::vector<Group>> of_rank_;  ///< sorted
+  std::vector<std::vector<Group>> of_rank_;  ///< by rank, each list sorted
   std::size_t counters_max_ = 0;
   Index ends_read_ = 0;
 };

@@ -21,7 +21,7 @@ void name_all(Slots& slots) {
     }
 }
 
-/// Collective: the time that each schedule takes. Changes targets.
+/// Collective: measures each schedule. Overwrites the targets.
 std::vector<Measured> measure(World& world, const TransferPlan& plan, const Slots& slots, CallSite where) {
   std::vector<Measured> out;
   for (const Schedule schedule : schedules_to_measure()) {

@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::string_view cannot = "cannot take part in the exchange";
 
-/// Text of a fixed size, which ranks send each other.
+/// Text of fixed size, for messages between ranks.
 struct Remark {
   char text[480] = {};
 
   explicit Remark(const std::string& from = {}) { std::strncpy(text, from.c_str(), sizeof(text) - 1); }
 };
 
-/// Collective: the values of two ranks.
+/// Collective: returns the values of two ranks.
 template <class T>
 std::pair<T, T> values_of(World& world, const T& mine, Rank a, Rank b, CallSite where) {
   std::pair<T, T> out{mine, mine};
@@ -46,7 +46,7 @@ std::uint64_t fingerprint_of(const std::string& record) {
   return out | 1;
 }
 
-/// Collective, where ranks `a` and `b` say different things of how the elements of an array are made up.
+/// Collective; ranks `a` and `b` describe the elements of an array differently.
 [[noreturn]] void refuse_records(World& world, Rank a, Rank b, const ExchangeSlots& slots, CallSite where) {
   struct One {
     Remark name, record;
@@ -61,16 +61,16 @@ std::uint64_t fingerprint_of(const std::string& record) {
   throw_error(ErrorCode::mismatch, "the arrays of rank {} and rank {} have different elements", a, b);
 }
 
-/// The layout as text, or, where only the plan knows the array, what it stores here.
+/// The layout as text; for an array without a spec, its element type and stored extents.
 std::string layout_of(const ExchangeArray& array, const Slot& slot) {
   if (array.spec) return to_text(*array.spec);
   return fmt::format("{}[{}] stored", name_of(slot.type), to_string(slot.local_extents));
 }
 
-/// Collective, where those of ranks `a` and `b` have different layouts.
+/// Collective; ranks `a` and `b` have different layouts.
 [[noreturn]] void refuse_layouts(World& world, Rank a, Rank b, const TransferPlan& plan, const ExchangeSlots& slots,
                                  CallSite where) {
-  // The first array that differs, in an order that does not depend on which arrays share a slot.
+  // Finds the first array that differs, in an order that does not depend on which arrays share a slot.
   struct One {
     std::uint64_t fingerprint;
     Remark name, layout;
@@ -105,7 +105,7 @@ void check_kinds(const Alike<ExchangeKind>& kinds) {
               name_of(b.plan), name_of(b.schedule), b.arrays);
 }
 
-/// The largest Index where it would be more.
+/// The sum, or the largest Index when it does not fit.
 Index sum(Index a, Index b) {
   Index out = 0;
   return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;

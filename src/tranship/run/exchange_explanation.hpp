@@ -1,4 +1,4 @@
-// Private: what Exchange::explain() says.
+// Private: the text of Exchange::explain().
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@
 namespace tranship {
 
 struct ExplainedExchange {
-  Schedule asked{};  ///< by the caller, or by measuring
+  Schedule asked{};  ///< by the caller, or chosen by measuring
   Sources sources{};
   std::span<const Measured> measured;
   std::span<const Message> receives, sends;
   const Message& own;
   CopyMethod way;
-  Index traffic_bytes = 0;         ///< that reach all ranks together
+  Index traffic_bytes = 0;         ///< bytes that reach all ranks together
   std::string_view progress = {};  ///< World::progress()
 };
 
-/// One line for each message, and what was decided for all of them.
+/// One line per message, and the decisions for all of them.
 std::string explain(const ExplainedExchange& exchange);
 
 }  // namespace tranship

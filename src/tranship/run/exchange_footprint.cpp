@@ -22,8 +22,8 @@ class Footprint {
   }
 
   ExchangeFootprint make() {
-    // Of what goes to or comes from peers, only this rank's side counts; the layout of the other one, where a block is
-    // moved, may be any.
+    // For a message to or from a peer, only this rank's side counts; where a block is moved, the other side may have
+    // any layout.
     terms_.for_each_receive([&](const auto& t, int from, int to) {
       add(t, from, to, MoveSide::target, targets_);
       if (t.peer == terms_.rank()) add(t, from, to, MoveSide::source, sources_);
@@ -42,7 +42,7 @@ class Footprint {
                     std::vector<LoweredMove>& moves) {
     lower_transfer(t, type, source, target, moves);
   }
-  /// Lists name places of a layout, so this rank's side stands for both.
+  /// Lists name places of a layout, so this rank's side is used for both ends.
   static void lower(const IndexedTransfer& t, MoveSide side, ElementType type, const SlotLayout& source,
                     const SlotLayout& target, std::vector<LoweredMove>& moves) {
     IndexedTransfer own = t;
@@ -73,7 +73,7 @@ class Footprint {
       for (const LoweredMove& move : moves_) add(move, side, card(slot, k).data, name(slot, k), parts);
     }
   }
-  /// A fill may read what lies in the array, and reads constants otherwise.
+  /// A fill may read cells of the array; otherwise it reads constants.
   void add(const LocalFill& fill) {
     for (int k = 0; k < terms_.arrays_of(fill.slot); ++k) {
       const ArrayCard& array = card(fill.slot, k);

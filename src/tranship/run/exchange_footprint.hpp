@@ -1,4 +1,4 @@
-// Private: ExchangeFootprint, which memory of its rank a run of an exchange reads and writes, by cells.
+// Private: ExchangeFootprint, the memory of its rank that a run of an exchange reads and writes, by cells.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace tranship {
 
-/// Cells of this rank. Stretches of a list that are touched alike neither overlap nor continue each other.
+/// Cells of this rank. Stretches of a list with the same kind of access neither overlap nor adjoin.
 struct ExchangeFootprint {
   using Parts = std::vector<detail::MemoryUse::Part>;
-  std::vector<std::string> names;  ///< of the arrays, to which parts point
-  Parts sends;                     ///< cells that are sent, to this rank itself, too
-  Parts receives;                  ///< cells that are received or filled, and those that fills read
+  std::vector<std::string> names;  ///< of the arrays; parts point to them
+  Parts sends;                     ///< cells that are sent, also to this rank itself
+  Parts receives;                  ///< cells that are received or filled, and cells that fills read
 };
 
-/// Of the arrays as they are bound now.
+/// Uses the arrays that are bound now.
 ExchangeFootprint footprint_of(const ExchangeTerms& terms, const ExchangeMessages& messages);
 
 }  // namespace tranship

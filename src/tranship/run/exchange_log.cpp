@@ -19,10 +19,10 @@ struct ExchangeLog::State {
 
 namespace {
 
-/// Slices of a run beside its messages.
+/// slices of a run beside its messages
 constexpr std::size_t calls_max = 3;
 
-/// What all threads of the process share.
+/// Shared by all threads of the process.
 struct Open {
   std::mutex mutex;
   std::atomic<ExchangeLog*> log = nullptr;
@@ -48,7 +48,7 @@ ExchangeLog::~ExchangeLog() {
 }
 
 bool ExchangeLog::is_open() noexcept {
-  // Relaxed: who starts an exchange at that moment may find it either way, and add() looks again with the lock.
+  // Relaxed: an exchange that starts at this moment may see either value, and add() checks again under the lock.
   return open_log().log.load(std::memory_order_relaxed) != nullptr;
 }
 
@@ -59,7 +59,7 @@ void ExchangeLog::add(LoggedExchange record) {
   if (log == nullptr) return;
   State& state = *log->state_;
   const std::size_t slices = calls_max + record.messages.size();
-  // None after the first that is left out: a trace with holes would show peers that seem to wait for nothing.
+  // Nothing is kept after the first run that was left out: a trace with holes would show peers that wait for no reason.
   if (state.left_out > 0 || slices > slices_max - state.slices) {
     ++state.left_out;
     return;

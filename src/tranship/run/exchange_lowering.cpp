@@ -14,8 +14,8 @@ namespace {
 
 using Moves = std::vector<LoweredMove>;
 
-/// The moves of one message, part by part: one list for all arrays of a part where they lie alike, else one for each of
-/// them.
+/// The moves of one message, by part: one list for all arrays of a part where they have equal layouts, else one per
+/// array.
 using LoweredMessage = std::vector<std::vector<Moves>>;
 
 void append_moves(const Transfer& t, auto&&... how) {
@@ -79,7 +79,7 @@ class ExchangeLowering {
       bind(*moves, all.own, of_fills);
   }
 
-  /// A second buffer follows the first one; an outbox has one.
+  /// A second buffer follows the first one. An outbox has only one.
   void bind_staged() {
     for (auto* messages : {&messages_.receives, &messages_.sends})
       for (Message& m : *messages) {
@@ -126,8 +126,8 @@ class ExchangeLowering {
     return terms_.is_snapshot() || !is_exposed_ || !m.is_exposed ||
            tranship::is_staged(terms_.options.schedule, runs_of(m, direct));
   }
-  /// A staged send is packed into this rank's own memory and then written to the peer's in long stores, where it is
-  /// long enough for these and fits into the caches of this rank's core meanwhile.
+  /// Returns true for a staged send that is first packed into this rank's own memory and then written to the peer's in
+  /// long stores: it must be long enough for these, and fit into the private caches of this rank's core.
   static bool is_packed_first(const Message& m) {
     return !m.is_posted && is_long_put(m.bytes) && m.bytes <= private_cache_bytes();
   }
@@ -160,7 +160,7 @@ class ExchangeLowering {
     }
     return out;
   }
-  /// A fill may copy what an earlier one has filled.
+  /// In order: a fill may copy what an earlier one has filled.
   MoveBundle moves_of(const std::vector<LocalFill>& fills, Hop hop) const {
     const Message& own = messages_.own;
     MoveBundle out(MoveOrder::given, messages_.way);
@@ -184,7 +184,7 @@ class ExchangeLowering {
     return out;
   }
 
-  /// Says where the arrays of a message lie, and its staging buffer if it has one.
+  /// Binds moves to the arrays of a message and to its staging buffer, if it has one.
   void bind(MoveBundle& moves, const Message& m, std::byte* staging) const {
     moves.bind([&](MoveSide side, int slot, int array) {
       if (slot == staging_slot) return staging;

@@ -1,4 +1,4 @@
-// Private: lowering an exchange: which messages are staged, and the moves of each, bound to memory. Both ends of a
+// Private: lowers an exchange: decides which messages are staged, and binds the moves of each to memory. Both ends of a
 // message see the same runs and decide alike. Not collective.
 #pragma once
 
@@ -6,15 +6,14 @@
 
 namespace tranship {
 
-/// Lowers all moves and chooses how each message travels. Binds direct messages and the moves that this rank makes
-/// alone; staged messages are bound once their buffers are known. Peers' cards must be there.
+/// Lowers all moves and chooses how each message travels. Binds direct messages and the moves of this rank alone;
+/// staged messages are bound when their buffers are known. Needs the peers' cards.
 void lower_messages(const ExchangeTerms& terms, ExchangeMessages& messages);
 /// Binds the moves that this rank makes alone to its arrays.
 void bind_own_moves(const ExchangeTerms& terms, ExchangeMessages& messages);
 /// Binds staged messages to their buffers.
 void bind_staged_messages(const ExchangeTerms& terms, ExchangeMessages& messages);
-/// Gives the messages that are posted, or all others, their protocols. From here on a rank that leaves says so to its
-/// peers.
+/// Sets the protocols of the posted messages, or of all others. From then on a rank that leaves tells its peers.
 enum class Travel : bool { in_reach, posted };
 void choose_protocols(ExchangeMessages& messages, Travel travel);
 

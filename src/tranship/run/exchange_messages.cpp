@@ -10,7 +10,7 @@
 namespace tranship {
 namespace {
 
-/// Adds a transfer to the message that it is part of; returns its bytes.
+/// Adds a transfer to its message and returns its bytes.
 Index add_transfer(const ExchangeTerms& terms, const auto& t, int from, int to, Message& message) {
   const Index each = staged_bytes(t, terms.type_of(to)), bytes = checked_multiply(each, terms.arrays_of(to));
   MessagePart part = part_between(terms, from, to);
@@ -25,7 +25,7 @@ Index add_transfer(const ExchangeTerms& terms, const auto& t, int from, int to, 
   return bytes;
 }
 
-/// A second buffer for more than this would cost memory for the sake of one short message of many.
+/// Above this size, a second buffer would cost too much memory to save one short message among many.
 constexpr Index mutual_bytes_max = 65536;
 
 }  // namespace
@@ -62,7 +62,7 @@ void ExchangeMessages::list(const ExchangeTerms& terms) {
     sends.back().target = sends.back().peer = peer;
     sends.back().source = rank;
   }
-  // Where transfers take their time all moves must be transfers: the peer is messaged, or simulated.
+  // Where loads and stores do not reach a peer, because it is messaged or simulated, all moves must be transfers.
   for (auto* messages : {&receives, &sends})
     for (Message& m : *messages) m.is_posted = !terms.world.context().reaches(m.peer);
   cards.resize(terms.arrays());

@@ -1,5 +1,5 @@
-// Private: ExchangeTerms, the plan of an exchange and the arrays that it moves, and ExchangeMessages, the list of what
-// has to be moved. Set-up makes the list; runs read it.
+// Private: ExchangeTerms, the plan of an exchange with the arrays that it moves, and ExchangeMessages, the list of
+// messages. Set-up makes the list, and runs only read it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace tranship {
 
-/// Runs of plans of this kind add to cells, or combine in another way.
+/// Returns true when runs of plans of this kind add to cells, or combine in another way.
 inline bool accumulates(PlanKind kind) {
   return kind == PlanKind::redistribution_adjoint || kind == PlanKind::halo_adjoint;
 }
@@ -37,13 +37,14 @@ struct ExchangeTerms {
     return out;
   }
 
-  /// Calls f(transfer, source slot, target slot) for all receives that are not empty, also from the rank itself.
+  /// Calls f(transfer, source slot, target slot) for all receives that are not empty, including those from the rank
+  /// itself.
   template <class F>
   void for_each_receive(F&& f) const {
     plan.for_each_receive([&](const Transfer& t) { visit(t, t.group->source_slot, t.group->target_slot, f); });
     for (const IndexedTransfer& t : plan.indexed_receives) visit(t, t.source_slot, t.target_slot, f);
   }
-  /// Calls f(transfer, source slot, target slot) for all sends to others that are not empty.
+  /// Calls f(transfer, source slot, target slot) for all sends to other ranks that are not empty.
   template <class F>
   void for_each_send(F&& f) const {
     auto to_others = [&](const auto& t, int from, int to) {
@@ -66,32 +67,32 @@ struct ExchangeMessages {
   std::vector<Message> receives;  // by source, ascending
   std::vector<Message> sends;     // by target, ascending
   Message own;                    // from this rank to itself
-  std::size_t first_taken = 0;    // the first receive from a rank behind this one
+  std::size_t first_taken = 0;    // the first receive from a higher rank
   MoveBundle fills_before;
   MoveBundle fills_after;
-  /// Where a snapshot is taken: the cells of its own that this rank keeps.
+  /// For a snapshot: packs and unpacks the cells that this rank keeps itself.
   MoveBundle own_packing;
   MoveBundle fills_packing;
   MoveBundle fills_unpacking;
 
-  Index bytes_in = 0;  // of one run, from this rank to itself included
-  Index traffic = 0;   // the same of all ranks together
+  Index bytes_in = 0;  // of one run, including from this rank to itself
+  Index traffic = 0;   // the sum of bytes_in over all ranks
   CopyMethod way;
 
-  std::vector<std::size_t> first_card;     // by slot: where the cards of its arrays begin
+  std::vector<std::size_t> first_card;     // by slot: index of the card of its first array
   std::vector<ArrayCard> cards = {};       // this rank's
   std::vector<Notices::Found> found = {};  // of its peers, ascending
-  std::shared_ptr<void> inbox = {};        // that peers reach
-  std::vector<Line> own_lines = {};        // of a snapshot: the message to itself, then the sources of fills
+  std::shared_ptr<void> inbox = {};        // reachable by peers
+  std::vector<Line> own_lines = {};        // for a snapshot: the message to itself, then the sources of fills
 
   explicit ExchangeMessages(const ExchangeTerms& terms);
 
   /// Lists all messages with their sizes, and this rank's arrivals and cards. Not collective.
   void list(const ExchangeTerms& terms);
-  /// Writes this rank's cards again, after its arrays have been bound to other memory.
+  /// Updates this rank's cards after its arrays have been bound to other memory.
   void fill_cards(const ExchangeTerms& terms);
 
-  /// Calls f(peer, receive, send) for all peers, ascending; nullptr where there is no such message.
+  /// Calls f(peer, receive, send) for all peers, ascending; null where there is no such message.
   template <class F>
   void for_each_peer(F&& f) {
     auto in = receives.begin(), out = sends.begin();
@@ -108,7 +109,7 @@ struct ExchangeMessages {
     const auto is = [&](const Message& m) { return m.is_staged == is_staged; };
     return std::any_of(receives.begin(), receives.end(), is) || std::any_of(sends.begin(), sends.end(), is);
   }
-  /// One of this rank's arrays, or of those of a message's peer.
+  /// The card of one of this rank's arrays, or of an array of a message's peer.
   const ArrayCard& card(const Message& m, Rank rank, int slot, int array) const {
     const ArrayCard* all = rank == own.peer ? cards.data() : m.cards;
     return all[first_card[std::size_t(slot)] + std::size_t(array)];
@@ -121,15 +122,15 @@ struct ExchangeMessages {
   }
 };
 
-/// The part of a message in which a transfer between two slots travels, of no bytes.
+/// The part of a message in which a transfer between two slots travels; its `bytes` are 0.
 inline MessagePart part_between(const ExchangeTerms& terms, int source_slot, int target_slot) {
   if (terms.arrays_of(target_slot) == 1) return {};
   return {.source_slot = source_slot, .target_slot = target_slot, .arrays = terms.arrays_of(target_slot)};
 }
 
-/// Memory of this rank that its peers reach; nullptr for no bytes. Throws `no_memory`.
+/// Returns memory of this rank that its peers reach; null for 0 bytes. Throws `no_memory`.
 std::shared_ptr<void> reachable_memory(World& world, std::size_t bytes);
-/// The object at `address` in the memory of `peer`, as this rank addresses it. Throws `unsupported` where it cannot.
+/// Returns this rank's address for `address` in the memory of `peer`. Throws `unsupported` when it cannot reach it.
 void* reached(World& world, Rank peer, const void* address);
 
 }  // namespace tranship

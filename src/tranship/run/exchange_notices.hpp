@@ -1,7 +1,7 @@
-// Private: Notices, what the ranks of an exchange must know of each other, in symmetric memory where those that need it
-// look it up. What a rank stores, and what it gets from others, grows with the number of its own peers.
+// Private: Notices, the facts that ranks of an exchange need of each other, kept in symmetric memory where peers look
+// them up. The amount that a rank stores and reads grows with its own number of peers.
 //
-// Each rank lays out its own block, whose size all ranks take for that of the largest; memory is taken for its own
+// Each rank lays out its own block. All ranks reserve the size of the largest one, and each takes memory for its own
 // part:
 //
 //   | header | cards of its arrays | an entry for each peer, ascending | signals of messages | inboxes |
@@ -35,39 +35,39 @@ struct ArrayCard {
 
 class Notices {
  public:
-  /// What a rank exchanges with a peer. It has two signals where the peer is only messaged: of what it receives, and,
-  /// a line further, of what it sends.
+  /// The messages between a rank and a peer. For a peer that is only messaged it has two signals: for the message that
+  /// the rank receives and, one line further, for the one that it sends.
   struct Entry {
     Rank peer = -1;
-    std::int32_t receive = -1;  ///< the number of the message among those that it receives
+    std::int32_t receive = -1;  ///< index among the messages that it receives
     Index bytes_in = 0;
     Index bytes_out = 0;
-    std::uint64_t signal = 0;  ///< where they begin in its block
-    std::uint64_t inbox = 0;   ///< where such a peer puts what it sends, in this block, too
+    std::uint64_t signal = 0;  ///< offset of the two signals in its block
+    std::uint64_t inbox = 0;   ///< offset in its block of the inbox for that peer
   };
   struct Found {
     std::vector<ArrayCard> cards;
-    Entry entry;  ///< what that rank says of this one; a peer of -1 where it says nothing
+    Entry entry;  ///< that rank's entry for this one; `peer` is -1 where it has none
   };
 
-  /// Of a rank with so many arrays.
+  /// For a rank with `cards` arrays.
   explicit Notices(std::size_t cards) : cards_(cards) {}
 
-  /// Entries come by peer, ascending. `inbox_bytes` are needed for messages from it, if it is only messaged.
+  /// Adds an entry; call by ascending peer. A peer that is only messaged needs `inbox_bytes` for its messages.
   void add(const Entry& entry, bool is_messaged, Index inbox_bytes);
   Index entries() const noexcept { return Index(entries_.size()); }
   std::size_t size_bytes() const noexcept { return inboxes_at() + std::size_t(inbox_lines_) * sizeof(Line); }
 
-  /// The largest of all ranks.
+  /// Maxima over all ranks.
   struct Largest {
     std::size_t size_bytes = 0;
     Index entries = 0;
   };
-  /// Collective. After it all ranks find each other.
+  /// Collective. Afterwards every rank can find the notices of every other.
   void publish(World& world, std::span<const ArrayCard> cards, const Largest& largest, CallSite where);
 
   Found find(Rank peer) const;
-  /// This rank's own, of a peer that it has.
+  /// This rank's entry for one of its peers.
   const Entry& entry(Rank peer) const;
   Symmetric<std::uint64_t> signal(std::uint64_t at) const {
     return Symmetric<std::uint64_t>::at(reinterpret_cast<std::uint64_t*>(block_.local() + at), 1);
@@ -80,13 +80,13 @@ class Notices {
   struct alignas(64) Header {
     Index entries = 0;
   };
-  /// Lists of up to so many entries are read as a whole, longer ones are searched.
+  /// Lists of up to this length are read as a whole; longer ones are searched.
   static constexpr Index read_whole_max = 32;
 
   std::size_t entries_at() const noexcept { return sizeof(Header) + cards_ * sizeof(ArrayCard); }
   std::size_t signals_at() const noexcept;
   std::size_t inboxes_at() const noexcept { return signals_at() + std::size_t(messaged_) * 2 * sizeof(Line); }
-  /// That find() reads of any rank.
+  /// Bytes that find() reads of any rank.
   std::size_t read_bytes() const noexcept {
     return entries_at() + std::size_t(std::min(entries_max_, read_whole_max)) * sizeof(Entry);
   }
@@ -97,7 +97,7 @@ class Notices {
   }
 
   std::size_t cards_;
-  std::vector<Entry> entries_;  // places in the block count from where the signals, or the inboxes, begin
+  std::vector<Entry> entries_;  // until publish(), places count from the first signal and the first inbox
   std::vector<bool> is_messaged_;
   Index messaged_ = 0;
   Index inbox_lines_ = 0;

@@ -42,7 +42,7 @@ void ExchangeProgress::start(Side side) {
   if (has_receives(side) && messages_.links.are_apart()) enter(messages_.links.target_word, receives_.epoch);
   detail::Polls(terms_.world).end_row();
   if (!terms_.is_snapshot()) return advance();
-  // A buffer of every message is free, for the last finish() has seen that the target had read it.
+  // A buffer of every message is free, because the last finish() has seen that the target had read it.
   messages_.own_packing.run();
   messages_.fills_packing.run();
   receives_.is_complete = false;
@@ -71,8 +71,8 @@ void ExchangeProgress::end(Side side) {
 
 // Progress.
 
-/// Work that others cannot do comes first; then this rank takes what it wants, which leaves that in the caches that
-/// want it; it copies for others once it has looked in vain for a while.
+/// First comes work that only this rank can do. Then this rank copies what it receives, which brings the data into its
+/// own caches. It copies for others only after it has looked in vain for a while.
 void ExchangeProgress::advance() {
   const ExchangeLinks& links = messages_.links;
   bool all_sent = !sends_.in_flight || send_those(true);
@@ -81,7 +81,7 @@ void ExchangeProgress::advance() {
   if (links.only_targets_move) {
     if (receives_.in_flight) receives_.is_complete = !departing && receive_in_order();
   } else {
-    if (!departing) move_own();  // which needs no peer, while others arrive
+    if (!departing) move_own();  // needs no peer, and others arrive meanwhile
     if (receives_.in_flight) receives_.is_complete = receive_all(departing);
   }
   if (receives_.is_complete) {
@@ -125,13 +125,14 @@ bool ExchangeProgress::send_those(bool staged) {
                   advance(sends_, running, running.message->protocol->send(messages_.links, pace_, running));
   return all_sent;
 }
-/// Long messages leave as fast as this rank looks after them: it copies nothing meanwhile, for which peers would wait.
+/// Returns true while a long post leaves. It leaves only as fast as this rank drives it, so this rank copies nothing
+/// meanwhile that would keep peers waiting.
 bool ExchangeProgress::is_departing() const {
   return !messages_.links.outbox_lines->empty() &&
          std::any_of(sends_.messages.begin(), sends_.messages.end(),
                      [](const RunningMessage& running) { return running.departure != nullptr; });
 }
-/// Each rank begins behind itself, so that not all of them read from one.
+/// Each rank begins after its own number, so that ranks do not all read from the same peer.
 bool ExchangeProgress::receive_all(bool departing) {
   const std::size_t count = receives_.messages.size(), first = messages_.first_taken;
   bool all = true;
@@ -144,7 +145,7 @@ bool ExchangeProgress::receive_all(bool departing) {
   }
   return all;
 }
-/// Sums are made in one order, whichever part comes first: that of the sources, this rank in its place among them.
+/// Sums are made in the order of the sources, with this rank in its place among them, whichever message comes first.
 bool ExchangeProgress::receive_in_order() {
   for (RunningMessage& running : receives_.messages) {
     if (running.message->source > rank()) move_own();
@@ -155,7 +156,7 @@ bool ExchangeProgress::receive_in_order() {
   move_own();
   return true;
 }
-/// Returns true when all that a snapshot waits for is here. Moves none of it.
+/// Returns true when everything that a snapshot waits for has arrived. Copies none of it.
 bool ExchangeProgress::is_all_here() {
   bool all = send_all();
   for (const RunningMessage& running : receives_.messages) {
@@ -167,7 +168,7 @@ bool ExchangeProgress::is_all_here() {
   return all;
 }
 
-/// When this rank is in one epoch with its sends and with its receives.
+/// Moves the rank's own cells once its sends and its receives are in the same epoch.
 void ExchangeProgress::move_own() {
   const std::uint64_t both = std::min(sends_.epoch, receives_.epoch);
   if (own_epoch_ >= both || has_left_own()) return;
@@ -194,9 +195,9 @@ bool ExchangeProgress::advance(Half& half, RunningMessage& running, MessageStatu
 
 // Peers that leave.
 
-/// One that fails leaves while it unwinds, and its reason is known a moment later: a rank that waits is told that. It
-/// does not wait for long, for the other one may catch the exception and go on: five seconds, which a busy machine may
-/// take to let it unwind, and well within its own wait.
+/// A rank that fails leaves while it unwinds, and its reason becomes known a moment later, so waiting ranks can report
+/// it. They wait for it only five seconds (a busy machine may need as long to unwind), and at most a quarter of their
+/// own timeout, because the other rank may catch the exception and go on.
 void ExchangeProgress::lose(Half& half, const Message& m, MessageStatus status) {
   if (half.lost) return;
   half.lost = &m;
@@ -232,7 +233,7 @@ void ExchangeProgress::fail_for_lost(Half& half) const {
   half.peer_has_ended = !half.peer_fails && (&half == &sends_ || !was_started(*lost));
   throw error;
 }
-/// True when the source of a message that is lost had started the epoch: a frame of it is lost, too.
+/// Returns true when the source of a lost message had started the epoch, so that data it had announced is lost, too.
 bool ExchangeProgress::was_started(const Message& m) const {
   const std::uint64_t started =
       &m == &messages_.own ? sends_.epoch : messages_.links.words.load(m.source, ExchangeLinks::source_word);

@@ -1,5 +1,5 @@
-// Private: ExchangeProgress, where the messages of an exchange stand, and how they get on. It never waits, and knows no
-// calls: exchange_runner.hpp has these.
+// Private: ExchangeProgress, the state of an exchange's messages, and the place where they make progress. It never
+// waits, and knows no calls; exchange_runner.hpp has these.
 #pragma once
 
 #include <cstdint>
@@ -22,59 +22,58 @@ inline bool has_receives(Exchange::Side side) {
   return side != Exchange::Side::sends;
 }
 
-/// A half, all sends or all receives of a rank, is started as a whole; then its messages complete one by one, in any
-/// order.
+/// A half is all sends or all receives of a rank. It is started as a whole, and its messages complete one by one, in
+/// any order.
 class ExchangeProgress {
  public:
   using Side = Exchange::Side;
 
   ExchangeProgress(const ExchangeTerms& terms, const ExchangeMessages& messages) : terms_(terms), messages_(messages) {}
 
-  /// After set-up, once.
+  /// Call once, after set-up.
   void open();
 
-  /// Started, and not ended.
+  /// Returns true when started and not ended.
   bool in_flight(Side side) const;
-  /// Nothing of the side is in flight, or all its messages are complete, also that from this rank to itself.
+  /// Returns true when nothing of the side is in flight, or all its messages are complete, including this rank's own.
   bool is_complete(Side side) const;
-  /// All messages to and from others are complete.
+  /// Returns true when all messages to and from other ranks are complete.
   bool needs_no_peer() const { return sends_.is_complete && receives_.is_complete; }
   bool has_left(Side side) const;
   std::uint64_t epoch(Side side) const { return has_sends(side) ? sends_.epoch : receives_.epoch; }
 
-  /// The next epoch: fills what comes before it, says to the peers that this rank has entered it, and of a snapshot
-  /// packs all sends.
+  /// Enters the next epoch: makes the fills that precede it, tells the peers, and packs all sends of a snapshot.
   void start(Side side);
   /// Moves what can be moved now.
   void advance();
-  /// Moves what can be moved while the rank does something else: of a snapshot, that touches no target.
+  /// Moves what can be moved while the rank does something else. For a snapshot it touches no target.
   void advance_aside();
-  /// Moves what can be moved in a test(): of a snapshot, that touches no target before all is there. Returns true when
-  /// `side` is complete.
+  /// Moves what can be moved in a test(). For a snapshot it touches no target until everything has arrived. Returns
+  /// true when `side` is complete.
   bool advance_in_test(Side side);
-  /// All is complete: fills what comes after it.
+  /// Ends a complete run: makes the fills that follow it.
   void end(Side side);
-  /// After this no peer touches this rank's memory for the side, and none waits for it for ever.
+  /// Leaves for good: afterwards no peer touches this rank's memory for the side, and no peer waits for it for ever.
   void leave(Side side, Leaving why) noexcept;
 
-  /// Throws `peer_lost` when a peer has left before its message was complete: of a peer that an exception has made
-  /// leave, once its reason is known or overdue.
+  /// Throws `peer_lost` when a peer has left before its message was complete. When the peer left because of an
+  /// exception, it throws only once the reason is known or overdue.
   void check_lost(Side side);
-  /// The same, and does not wait for a reason any more.
+  /// Like check_lost(), without waiting for a reason.
   void check_lost_for_good(Side side);
   bool peer_has_ended(Side side) const;
-  /// Names one rank that is missing.
+  /// Writes the name of one missing rank into the note.
   void name_missing(Side side, WaitNote& note) const;
-  /// A posted message that is not complete, or nullptr.
+  /// A posted message that is not complete, or null.
   const Message* missing_post() const;
 
-  /// While this rank waits, its peers may leave to it what it can copy.
+  /// Set while this rank waits; peers may then leave to it what it can copy.
   void set_has_time(bool has_time) { pace_.has_time = has_time; }
-  /// Says to peers for which epochs of a side this rank waits; `forget_waiting` takes that back.
+  /// Tells peers for which epochs of a side this rank waits; `forget_waiting` revokes that.
   void tell_waiting(Side side) { tell_waiting(side, sends_.epoch, receives_.epoch); }
   void forget_waiting(Side side) { tell_waiting(side, 0, 0); }
 
-  /// Is told of messages that complete; nullptr: nothing is.
+  /// Sets the observer of messages that complete; null: none.
   void set_observer(ExchangeObserver* observer) { observer_ = observer; }
 
  private:
@@ -82,10 +81,10 @@ class ExchangeProgress {
     std::vector<RunningMessage> messages;
     std::uint64_t epoch = 0;
     bool in_flight = false;
-    bool is_complete = true;                  // all its messages to or from others
+    bool is_complete = true;                  // all messages to or from other ranks
     const Message* lost = nullptr;            // the first message whose peer has left
-    bool peer_fails = false;                  // and may say why
-    Deadline reason_due = Deadline::never();  // until when it should have
+    bool peer_fails = false;                  // the peer failed, and may still say why
+    Deadline reason_due = Deadline::never();  // when the reason is overdue
     bool peer_has_ended = false;              // a call has thrown for that
     bool has_left = false;                    // for good
   };
@@ -118,10 +117,10 @@ class ExchangeProgress {
   Half sends_, receives_;
   std::uint64_t own_epoch_ = 0;
   ExchangePace pace_;
-  /// Looks in vain, of a rank that has received all, before it copies for others: some microseconds.
+  /// Number of looks in vain, some microseconds, after which a rank that has received everything copies for others.
   static constexpr int patience = 64;
   int vain_looks_ = 0;
-  std::uint64_t taken_ = 0;  // the last epoch that the taken word of this rank has said
+  std::uint64_t taken_ = 0;  // the last epoch in this rank's taken word
   ExchangeObserver* observer_ = nullptr;
 };
 

@@ -8,7 +8,7 @@
 namespace tranship {
 namespace {
 
-/// The first few: "u, v, t".
+/// The names of the first few arrays: "u, v, t".
 std::string array_names(const ExchangeSlots& slots) {
   constexpr int names_max = 4;
   std::string out;

@@ -1,4 +1,4 @@
-// Private: ExchangeRecorder, which observes one run of an exchange for the log of exchanges.
+// Private: ExchangeRecorder observes one run of an exchange for the log of exchanges.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace tranship {
 
 class ExchangeRecorder final : public ExchangeObserver {
  public:
-  /// Made when the run starts.
+  /// Make it when the run starts.
   ExchangeRecorder(const ExchangeTerms& terms, const ExchangeMessages& messages, std::uint64_t epoch);
 
   void started(CallSite where) override;

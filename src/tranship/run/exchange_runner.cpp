@@ -71,7 +71,7 @@ bool ExchangeRunner::observed(Side side, CallSite where, Call&& call) {
     try {
       return call();
     } catch (const Error& error) {
-      // Who runs out of time for a peer that has left is told so.
+      // A timeout while waiting for a peer that has left is reported as such.
       if (error.code() == ErrorCode::timeout) progress_.check_lost_for_good(side);
       throw;
     }
@@ -111,8 +111,8 @@ bool ExchangeRunner::test(Side side, CallSite where) {
   });
 }
 
-/// After a test that is not complete, so that a loop over them ends as a wait does. Posted messages are polled by the
-/// context that posts them.
+/// Call after a test that is not complete, so that a loop over test() fails like a wait. Posted messages are polled
+/// through the context that posts them.
 void ExchangeRunner::poll(Side side, CallSite where) {
   World& world = setup_.terms().world;
   const ExchangeMessages& messages = setup_.messages();
@@ -120,20 +120,20 @@ void ExchangeRunner::poll(Side side, CallSite where) {
     (void)world.context().signal_fetch(messages.links.notices->signal(post->signal_here), where);
     return;
   }
-  // A test looks at some words of every message, and each of them counts as a poll does.
+  // A test looks at some words of every message, and each counts like a poll.
   constexpr int words_per_message = 4;
   polls_left_ -= words_per_message * std::max(1, static_cast<int>(messages.receives.size() + messages.sends.size()));
   if (polls_left_ > 0) return;
   WaitNote note("exchange", WaitNote::anyone, where);
   progress_.name_missing(side, note);
-  // Exchanges that are tested in turn are told apart by where their words lie.
+  // The address of its words distinguishes an exchange from others that are tested in turn.
   note.flag_index =
       reinterpret_cast<const std::byte*>(&messages.links.words.at(world.rank(), ExchangeLinks::source_word)) -
       world.heap().place().own;
   polls_left_ = detail::Polls(world).look_at_flags(note);
 }
 
-/// While this rank waits, its peers may leave to it what it can copy. It moves the exchange itself.
+/// While one lives, this rank waits: peers may leave to it what it can copy, and it moves the exchange itself.
 class ExchangeRunner::Waiting {
  public:
   Waiting(ExchangeRunner& runner, Side side) : runner_(runner), side_(side) {
@@ -145,7 +145,7 @@ class ExchangeRunner::Waiting {
   ~Waiting() {
     runner_.progress_.set_has_time(false);
     runner_.stay_under_way();
-    // A run that is complete has no epoch to come.
+    // A complete run has no epoch to wait for.
     if (has_told_ && runner_.progress_.in_flight(side_)) runner_.progress_.forget_waiting(side_);
   }
   void tell() {
@@ -187,7 +187,7 @@ void ExchangeRunner::end_epoch(Side side) {
   if (progress_.needs_no_peer()) leave_list();
 }
 
-// A snapshot reads in start() alone, and writes when it is complete.
+// A snapshot reads only in start(), and writes only when it is complete.
 
 void ExchangeRunner::begin_uses(Side side, CallSite where) {
   if (!detail::MemoryUse::is_watched(setup_.terms().world.context())) return;
@@ -199,7 +199,7 @@ void ExchangeRunner::begin_uses(Side side, CallSite where) {
     if (has_receives(side) && !is_snapshot) receives_use_ = use_of(footprint_->receives, words_.ends_receives);
     return;
   }
-  // One use, as a cell may be sent and then filled.
+  // One use for both, because a cell may be sent and then filled.
   ExchangeFootprint::Parts all = footprint_->sends;
   all.insert(all.end(), footprint_->receives.begin(), footprint_->receives.end());
   receives_use_ = use_of(all, words_.ends_receives);
@@ -214,7 +214,7 @@ detail::MemoryUse ExchangeRunner::use_of(const ExchangeFootprint::Parts& parts, 
   return {setup_.terms().world.context(), parts, words_.name, completion, started_at_};
 }
 
-// While the rank waits for something else, or polls.
+// Progress while the rank waits for something else, or polls.
 
 void ExchangeRunner::stay_under_way() {
   if (progress_.needs_no_peer())
@@ -244,7 +244,7 @@ void ExchangeRunner::leave(Side side) {
 }
 
 void ExchangeRunner::withdraw() noexcept {
-  if (process_.is_here()) {  // else the messages are the parent's
+  if (process_.is_here()) {  // in a forked child, the messages belong to the parent
     leave_list();
     const bool fails = setup_.terms().world.is_failing_since(exceptions_before_);
     progress_.leave(Side::both, fails ? Leaving::failing : Leaving::done);

@@ -1,5 +1,5 @@
-// Private: ExchangeRunner, the calls of one rank: start(), test() and finish() over the messages that set-up has
-// listed. It waits and polls for them, lets them progress in other waits of the rank, and tells those who observe.
+// Private: ExchangeRunner implements the calls of one rank: start(), test() and finish() over the list of messages that
+// set-up has made. It waits and polls, lets the exchange progress in other waits of the rank, and tells the observers.
 #pragma once
 
 #include <exception>
@@ -32,7 +32,7 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   ExchangeRunner& operator=(const ExchangeRunner&) = delete;
 
   void set_up(std::vector<Measured> measured = {});
-  /// Until the exchange is withdrawn. One observer besides the log's.
+  /// Valid until the exchange is withdrawn. One observer beside the log's recorder.
   void set_observer(ExchangeObserver* observer) { observer_ = observer; }
 
   void set_words(const Exchange::Words& words) { words_ = words; }
@@ -42,8 +42,8 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   void finish(Side side, CallSite where);
   void leave(Side side);
   void advance();
-  /// After this no peer touches this rank's memory any more, and none waits for it for ever; nor does this rank, which
-  /// may still be in move_on() (kept()).
+  /// Afterwards no peer touches this rank's memory or waits for it for ever, and this rank touches none of theirs. It
+  /// may still be inside move_on() (kept()).
   void withdraw() noexcept;
 
   void check_process() const { process_.check(setup_.terms().rank()); }
@@ -66,18 +66,18 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   void poll(Side side, CallSite where);
   void end_epoch(Side side);
 
-  /// Calls f(observer) for all that observe.
+  /// Calls f(observer) for all observers.
   template <class F>
   void tell(F&& f) {
     if (observer_) f(*observer_);
     if (recorder_) f(*recorder_);
   }
-  /// Runs a call that is_complete when it returns true.
+  /// Runs a call that returns true when the side is complete, and tells the observers of completion or failure.
   template <class Call>
   bool observed(Side side, CallSite where, Call&& call);
   void stop_recording() noexcept;
 
-  /// What a simulation that looks for races wants to know of the memory that runs touch.
+  /// Declares the memory that runs touch, for a simulation that looks for races.
   void begin_uses(Side side, CallSite where);
   void end_uses(Side side);
   detail::MemoryUse use_of(const ExchangeFootprint::Parts& parts, const char* completion);
@@ -86,13 +86,13 @@ class ExchangeRunner final : public UnderWay::Item, public std::enable_shared_fr
   ExchangeProgress progress_;
   std::vector<Measured> measured_;
   ExchangeObserver* observer_ = nullptr;
-  std::optional<ExchangeRecorder> recorder_;    // of this run, while the log is open
-  std::optional<ExchangeFootprint> footprint_;  // of the arrays as they are bound
+  std::optional<ExchangeRecorder> recorder_;    // of this run, while a log exists
+  std::optional<ExchangeFootprint> footprint_;  // of the arrays that are bound now
   detail::MemoryUse sends_use_, receives_use_;
-  CallSite started_at_{};  // while uses are watched
+  CallSite started_at_{};  // set while uses are watched
   Exchange::Words words_ = {};
   const detail::ProcessOfRank process_ = {};
-  int polls_left_ = 0;  // of test(), until the world is looked at
+  int polls_left_ = 0;  // calls of test() until it checks the world
   int exceptions_before_ = std::uncaught_exceptions();
 };
 

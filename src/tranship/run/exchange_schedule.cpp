@@ -12,13 +12,13 @@
 namespace tranship {
 namespace {
 
-/// Messages with shorter contiguous runs are staged, so that what crosses between the cores are lines full of elements
-/// and not one line for every element (docs/copying.md).
+/// Messages with shorter contiguous runs are staged, so that the lines that cross between cores are full of elements,
+/// instead of one line for every element (docs/copying.md).
 constexpr Index direct_run_bytes_min = 32;
-/// Smaller ones touch too few lines to be worth a second copy.
+/// Smaller messages touch too few lines to be worth a second copy.
 constexpr Index staged_message_bytes_min = 1024;
 
-/// Lines that have left the caches near the sender come to it from as far as to the receiver.
+/// With more lines than this, they have left the caches near the sender, and are as far from it as from the receiver.
 constexpr Index staged_caches_max = 8;
 Index staged_lines_bytes_max() {
   return staged_caches_max * private_cache_bytes();
@@ -72,7 +72,7 @@ std::int64_t time_ns(World& world, CallSite where, FunctionRef<void()> exchange)
     exchange();
     const auto later = [](std::int64_t a, std::int64_t b) { return std::max(a, b); };
     const std::int64_t slowest = world.team().reduce(now_ns() - begin, later, where);
-    if (round > 0) times.push_back(slowest);  // the first one finds its pages
+    if (round > 0) times.push_back(slowest);  // the first round faults in its pages
   }
   return median_of(std::move(times));
 }

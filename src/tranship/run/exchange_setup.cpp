@@ -32,7 +32,7 @@ void ExchangeSetup::run() {
   const ExchangeTotals all = agree(world, totals(), terms_.plan, terms_.slots, listed, terms_.where);
   messages_.traffic = all.bytes;
   messages_.way = copy_method(messages_.traffic);
-  messages_.way.long_rows = LongRows::vectors;  // what is read was mostly written by a peer, and is in its cache
+  messages_.way.long_rows = LongRows::vectors;  // most of what is read was written by a peer and is in its cache
   const Index words = ExchangeLinks::first_message_word + links.words_per_message() * all.reached_receives_max;
   links.words = world.shared_flags(int(words), "exchange", terms_.where);
   links.notices->publish(world, messages_.cards, {.size_bytes = all.notices_bytes_max, .entries = all.entries_max},
@@ -51,7 +51,7 @@ void ExchangeSetup::run() {
     });
     agree_on_any(world, false, bound, terms_.where);
   }
-  // Every send has found its receive, so equal numbers say that every receive has its send.
+  // Every send has found its receive, so equal numbers mean that every receive has its send.
   if (all.receives != all.sends)
     throw_error(ErrorCode::mismatch, "the plans of all ranks together receive {} and send {} (rank {})",
                 amount(all.receives, "message"), all.sends, terms_.rank());
@@ -98,7 +98,7 @@ ExchangeTotals ExchangeSetup::totals() const {
   return out;
 }
 
-/// The layouts and places of the peers' arrays, and what the peers expect of this rank.
+/// Looks up the layouts and addresses of the peers' arrays, and what the peers expect of this rank.
 void ExchangeSetup::find_notices() {
   const Notices& notices = *messages_.links.notices;
   const Rank rank = terms_.rank();
@@ -160,7 +160,7 @@ void ExchangeSetup::open_inbox() {
   }
 }
 
-/// Finds the buffer of every staged send: at its target, or here where it is posted.
+/// Finds the buffer of every staged send: at its target, or in the outbox of this rank when it is posted.
 void ExchangeSetup::find_inboxes() {
   Index lines = 0;
   for (Message& m : messages_.sends) {

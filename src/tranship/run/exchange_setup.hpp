@@ -1,5 +1,5 @@
-// Private: ExchangeSetup, the collective set-up of an exchange: the ranks agree, each finds its peers' arrays, words
-// and buffers, and lowers its moves. Its result is the list of messages, which runs only read.
+// Private: ExchangeSetup, the collective set-up of an exchange. The ranks agree; each finds its peers' arrays, words
+// and buffers, and lowers its moves. The result is the list of messages, which runs only read.
 #pragma once
 
 #include <span>
@@ -16,9 +16,9 @@ class ExchangeSetup {
   ExchangeSetup(const ExchangeSetup&) = delete;
   ExchangeSetup& operator=(const ExchangeSetup&) = delete;
 
-  /// Collective, once. A failure on one rank fails on all before any rank makes the next collective call.
+  /// Collective; call once. A failure on one rank fails on all before any rank makes the next collective call.
   void run();
-  /// Moves other arrays from here on. Not collective. Throws where Exchange::bind says, and then changes nothing.
+  /// Binds the exchange to other arrays. Not collective. Throws what Exchange::bind throws, and then changes nothing.
   void bind(std::span<const StridedView> views);
 
   const ExchangeTerms& terms() const noexcept { return terms_; }
@@ -26,7 +26,7 @@ class ExchangeSetup {
 
  private:
   void check_terms() const;
-  /// What this rank brings to the agreement, once its messages are listed.
+  /// This rank's contribution to the agreement, once its messages are listed.
   ExchangeTotals totals() const;
   void find_notices();
   void open_words();

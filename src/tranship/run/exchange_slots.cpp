@@ -29,7 +29,7 @@ void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
                 to_string(view.device), rank);
 }
 
-/// Slots that this rank writes.
+/// By slot: true when this rank writes it.
 std::vector<bool> written_slots(const TransferPlan& plan) {
   std::vector<bool> out(plan.slots.size(), false);
   for (const TransferGroup& group : plan.receives)
@@ -40,13 +40,13 @@ std::vector<bool> written_slots(const TransferPlan& plan) {
   return out;
 }
 
-/// What is written lies in memory of its own: schedules move in whatever order they like.
+/// Written memory must overlap no other, because schedules move in any order.
 void check_memory(const TransferPlan& plan, const ExchangeSlots& slots) {
   struct Known {
     const ExchangeArray* array;
     ByteRange range;
     bool is_written;
-    std::size_t number;  // in the order in which they are given
+    std::size_t number;  // in the order in which arrays were given
   };
   const std::vector<bool> written = written_slots(plan);
   std::vector<Known> known;

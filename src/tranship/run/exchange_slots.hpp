@@ -1,4 +1,4 @@
-// Private: the arrays that an exchange is given, slot by slot, and what is wrong with them.
+// Private: the arrays given to an exchange, slot by slot, and their checks.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,17 @@ namespace tranship {
 /// By slot of the plan; several arrays of one layout may share a slot.
 using ExchangeSlots = std::vector<std::vector<ExchangeArray>>;
 
-/// One array for each slot, called as it stands in a plan.
+/// One array per slot, named by its number in the plan.
 ExchangeSlots slots_of(const std::vector<StridedView>& views);
 
-/// Throws `mismatch` and `invalid_use` where arrays do not fit the slots of the plan, where a plan needs ranks that the
-/// world has not, and where memory that is written is shared with other memory of the exchange; `unsupported` for
-/// memory of devices. An array with elements and no memory is `invalid_use`, except where all is bound later.
+/// Throws `mismatch` or `invalid_use` when arrays do not fit the slots of the plan, when the plan needs ranks that the
+/// world does not have, and when written memory overlaps other memory of the exchange; throws `unsupported` for memory
+/// of devices. An array with elements and no memory is `invalid_use`, except for snapshots, whose arrays may be bound
+/// later.
 void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size, Sources sources);
-/// The same of the arrays alone, all of which have memory.
+/// Checks the arrays alone; all must have memory.
 void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots);
-/// Throws `invalid_use` for an array that has elements and no memory.
+/// Throws `invalid_use` for an array with elements and no memory.
 void check_has_memory(const ExchangeArray& array, Rank rank);
 
 }  // namespace tranship

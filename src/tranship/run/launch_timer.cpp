@@ -11,7 +11,7 @@ namespace tranship {
 LaunchTimer::LaunchTimer(World& world) : world_(world), times_(world.allocate<std::int64_t>(world.size())) {}
 
 std::int64_t LaunchTimer::time_ns(FunctionRef<void()> launch) {
-  // Ranks that have waited for long are asleep and leave a barrier late; the second one finds all of them awake.
+  // Ranks that have waited for long are asleep and leave a barrier late; the second barrier finds all of them awake.
   world_.barrier();
   world_.barrier();
   const std::int64_t begin_ns = now_ns();

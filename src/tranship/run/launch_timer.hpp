@@ -1,4 +1,4 @@
-// Private: how long launches of a program take on the ranks of a world.
+// Private: LaunchTimer measures launches of a program on the ranks of a world.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ class LaunchTimer {
   /// Collective.
   explicit LaunchTimer(World& world);
 
-  /// Collective: what one launch takes, from when all ranks are ready for it. A launch takes as long as its slowest
-  /// rank; all ranks return the same, once all have ended.
+  /// Collective: the time of one launch that begins when all ranks are ready. It is the time of the slowest rank, and
+  /// all ranks return the same.
   std::int64_t time_ns(FunctionRef<void()> launch);
 
  private:
   World& world_;
-  SymmetricArray<std::int64_t> times_;  ///< of each rank
+  SymmetricArray<std::int64_t> times_;  ///< by rank
 };
 
-/// Of at least one time; of an even number the later one of the two in the middle.
+/// Takes at least one time; for an even number, returns the later one of the two in the middle.
 std::int64_t median_of(std::vector<std::int64_t> times);
 
 }  // namespace tranship

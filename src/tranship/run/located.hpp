@@ -1,4 +1,4 @@
-// Private: errors that say from which call of the program they come.
+// Private: adds the call site in the program to errors.
 #pragma once
 
 #include <tranship/base/error.hpp>
@@ -6,14 +6,14 @@
 
 namespace tranship {
 
-/// The error with the place of the call at its end, unless it names that place already.
+/// Returns the error with the call site at its end, unless it already names it.
 inline Error located(const Error& error, CallSite where) {
   const std::string place = short_name(where);
   if (error.message().find(place) != std::string::npos) return error;
   return error.with_message(error.message() + " [" + place + "]");
 }
 
-/// What `f` gives; its errors name the call.
+/// Returns f(); adds the call site to its errors.
 template <class F>
 decltype(auto) located(CallSite where, F&& f) {
   try {

@@ -27,13 +27,13 @@ Operand here(BufferKind buffer, Index chunk = 0) {
   return {.buffer = buffer, .via = -1, .first = chunk, .count = 1};
 }
 
-/// Programs in which each rank works with the next one in a ring, in one block. Channels lead to the next rank and to
-/// the one before; of two ranks, one channel does both.
+/// Makes programs in which each rank works with the next one in a ring, in one block. Its channels lead to the next and
+/// to the previous rank; with two ranks, one channel serves for both.
 class Ring {
  public:
   explicit Ring(Rank size) : size_(size) {}
 
-  /// Of chunks of input, output and scratch. No steps.
+  /// A program without steps, with these numbers of chunks.
   Program empty(Index input = 1, Index output = 1, Index scratch = 0) const {
     Program program{.name = fmt::format("empty {} {} {}", input, output, scratch), .collective = "measure"};
     for (Rank rank = 0; rank < size_; ++rank) {
@@ -73,19 +73,19 @@ class Ring {
     return {.buffer = buffer, .via = static_cast<std::int32_t>(buffer), .first = chunk, .count = 1};
   }
 
-  /// The moves, once this rank may write to the next one, and until its own memory has been written.
+  /// Makes the moves once this rank may write to the next one, then waits until its own memory has been written.
   Program writing(Program program, const std::vector<Step>& moves) const {
     const Step ready[] = {step(StepKind::relaxed_signal, {previous()}), step(StepKind::relaxed_wait, {next()})};
     const Step done[] = {step(StepKind::signal, {next()}), step(StepKind::wait, {previous()})};
     return surrounded(std::move(program), ready, moves, done);
   }
-  /// The moves, once the memory of the next rank may be read, and until this rank's own has been read.
+  /// Makes the moves once the next rank's memory may be read, then waits until its own memory has been read.
   Program reading(Program program, const std::vector<Step>& moves) const {
     const Step ready[] = {step(StepKind::signal, {previous()}), step(StepKind::wait, {next()})};
     const Step done[] = {step(StepKind::relaxed_signal, {next()}), step(StepKind::relaxed_wait, {previous()})};
     return surrounded(std::move(program), ready, moves, done);
   }
-  /// The first move, and the second one once the next rank has made its first.
+  /// Makes the first move, then the second one once the next rank has made its first.
   Program sharing(Program program, const Step& first, const Step& second) const {
     const Step nop = step(StepKind::nop);
     return with(std::move(program),
@@ -108,13 +108,13 @@ class Ring {
       steps.insert(steps.end(), rounds, step(StepKind::wait, {previous()}));
     });
   }
-  /// Each rank signals the next and waits for the one before, again and again.
+  /// In each round, each rank signals the next one and waits for the previous one.
   Shared signals_around() const {
     return repeated("signals around", [&](RankProgram&, bool) {
       return std::array{step(StepKind::signal, {next()}), step(StepKind::wait, {previous()})};
     });
   }
-  /// One signal goes around the ring.
+  /// One signal travels around the ring.
   Shared one_signal_around() const {
     return repeated("one signal around", [&](RankProgram&, bool is_first) {
       const Step signal = step(StepKind::signal, {next()}), wait = step(StepKind::wait, {previous()});
@@ -130,7 +130,7 @@ class Ring {
   }
 
  private:
-  /// add_steps(rank, whether it is rank 0)
+  /// Calls add_steps(rank, true for rank 0) for each rank.
   template <class F>
   Shared shared(const char* name, const F& add_steps) const {
     return shared_program(fmt::format("measure {} of {}", name, size_), [&] {
@@ -140,7 +140,7 @@ class Ring {
       return program;
     });
   }
-  /// Of two steps, again and again.
+  /// Repeats two steps.
   template <class F>
   Shared repeated(const char* name, const F& steps_of) const {
     return shared(name, [&](RankProgram& rank, bool is_first) {
@@ -171,14 +171,14 @@ class Ring {
   Rank size_;
 };
 
-/// Rates at each size, from what programs take beyond others.
+/// Computes rates at several sizes, from the time that a program takes beyond others.
 class Rates {
  public:
   Rates(ProgramStopwatch& watch, const MachineModel& machine, Index input_bytes_max)
       : watch_(watch), machine_(machine) {
     constexpr Index least_bytes = 4096, dense_from_bytes = 1 << 20;
     sizes_.push_back(least_bytes);
-    // Where the last cache ends, rates fall by a factor from one size to the next.
+    // Around the size of the last cache, rates fall by a factor from one size to the next.
     for (Index bytes = 4 * least_bytes; bytes <= input_bytes_max; bytes *= bytes < dense_from_bytes ? 4 : 2)
       sizes_.push_back(bytes);
   }
@@ -187,9 +187,9 @@ class Rates {
     std::vector<double> touched_bytes;
     std::vector<double> ns_per_byte;  ///< of one chunk
   };
-  /// What the moves of a program take for each byte of a chunk, without its launch and its signals.
+  /// Time of a program's moves per byte of a chunk, without its launch and its signals.
   Measured moves(const Program& program) const { return moves(program, 1, INT64_MAX); }
-  /// The same of `count` equal moves of chunks of fewer than `chunk_bytes_end`.
+  /// Like moves(program), for `count` equal moves of chunks smaller than `chunk_bytes_end`.
   Measured moves(const Program& program, Index count, Index chunk_bytes_end) const {
     Measured out;
     const Index least_bytes = std::max(tiny_bytes, cut_unit_bytes * program.ranks[0].chunks[0]);
@@ -205,16 +205,16 @@ class Rates {
     }
     return out;
   }
-  /// Of what other cores have in their caches, as it was measured: much may be faster than little, since what has left
-  /// the cache of one core for a larger one that all share comes from there.
+  /// For data in the caches of other cores, the rates as measured. Large sizes may be faster than small ones, because
+  /// data that has left a core's own cache comes from a larger one that all share.
   static Rate rate_of_shared(const Measured& measured) {
     std::vector<Rate::Point> points;
     for (std::size_t i = 0; i < measured.ns_per_byte.size(); ++i)
       points.push_back({.bytes = measured.touched_bytes[i], .gb_per_s = rounded(1 / measured.ns_per_byte[i])});
     return Rate(std::move(points));
   }
-  /// Of what a core has to itself, more memory is never faster: what says otherwise is noise, and becomes the mean of
-  /// its neighbours, of which large ones weigh more, since they have less noise for each byte.
+  /// For data that a core has to itself, more memory is never faster. Values that say otherwise are noise and are
+  /// replaced by the mean of their neighbours, in which large sizes weigh more, since they have less noise per byte.
   static Rate rate(const Measured& measured) {
     struct Pool {
       double sum_ns = 0, weight = 0;
@@ -238,7 +238,7 @@ class Rates {
         points.push_back({.bytes = measured.touched_bytes[points.size()], .gb_per_s = rounded(1 / pool.mean())});
     return Rate(std::move(points));
   }
-  /// The first without the others, each at its own sizes.
+  /// Subtracts a rate from the times, at each of their sizes.
   static Measured without(const Measured& all, const Rate& part) {
     Measured out = all;
     for (std::size_t i = 0; i < out.ns_per_byte.size(); ++i)
@@ -251,7 +251,7 @@ class Rates {
  private:
   static constexpr double least_ns_per_byte = 0.01;
 
-  /// More digits than three are noise.
+  /// Digits after the third are noise.
   static double rounded(double value) {
     const std::string digits = fmt::format("{:.3g}", value);
     double out = value;
@@ -270,7 +270,7 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
   out.cores_per_host = this_machine().cores;
   const Rates rates(watch, out, trial.input_bytes_max);
 
-  // Signals: of programs whose bytes do not matter.
+  // Signals, from programs whose bytes do not matter.
   const auto each_ns = [&](const Program& program, double empty_ns) {
     return std::max(0.0, (watch.launch_ns(program, Rates::tiny_bytes) - empty_ns) / rounds);
   };
@@ -304,7 +304,7 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
     out.memory.short_put = Rates::rate_of_shared(rates.moves(ring.writing(ring.empty(puts, puts, 0), all), puts, end));
     out.memory.long_put_bytes = end;
   }
-  // A copy into what the next rank has read, which it reads again.
+  // A copy into memory that the next rank has read and will read again.
   const Program shared = ring.empty(1, 1, 1);
   out.memory.take_back = Rates::rate_of_shared(
       Rates::without(rates.moves(ring.sharing(shared, move(StepKind::copy, {here(input)}, here(scratch)),
@@ -314,13 +314,13 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
   combine.operands.push_back(Ring::there(output, 1));
   out.memory.reduce_put = Rates::rate_of_shared(
       Rates::without(Rates::without(rates.moves(ring.writing(ring.empty(2, 2, 0), {combine})), out.copy), out.reduce));
-  // Each line is read by one rank only, as most programs do: two that want it at once slow each other down.
+  // Only one rank reads each line, as in most programs: two ranks that want a line at once slow each other down.
   out.memory.read_reduce = Rates::rate_of_shared(
       Rates::without(rates.moves(ring.reading(
                          halves, {move(StepKind::read_reduce, {here(input, 0), Ring::there(input, 1)}, here(output))})),
                      out.copy));
 
-  // Packets. What is packed once and unpacked once and twice tells the two apart.
+  // Packets. Packing once and unpacking once or twice separates the two times.
   const Step pack = move(StepKind::copy_packets, {here(input)}, here(scratch));
   const Step unpack = move(StepKind::unpack_packets, {here(scratch)}, here(output));
   const Step nop = Ring::step(StepKind::nop);
@@ -341,9 +341,9 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
 }  // namespace
 
 Index measured_bytes(Rank ranks, const MachineTrial& trial, MachineChecks checks) {
-  // Input, output and scratch, in which packets have twice the bytes; and programs with a few steps for each rank. What
-  // is checked has the outputs of all ranks, too, packets of them in both halves of its scratch, and copies of input
-  // and output where parts are no multiples of 16 bytes.
+  // Input, output and scratch, where packets have twice the bytes, and programs with a few steps per rank. The checked
+  // programs also have the outputs of all ranks, packets of them in both halves of the scratch, and copies of input and
+  // output where parts are no multiple of 16 bytes.
   const Index buffers = checks == MachineChecks::make ? 2 + 6 * Index(ranks) : 4;
   constexpr Index bytes_of_programs = 16384;
   return checked_multiply(

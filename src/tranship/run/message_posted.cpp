@@ -1,8 +1,9 @@
-// Posted messages go to peers that are only messaged: packed into an outbox here, put into the inbox of the target with
-// a signal, and unpacked there; a signal gives the place in the inbox back. Several are on their way at a time.
+// Posted messages, for peers that are only messaged. The source packs into its outbox and puts into the inbox of the
+// target with a signal; the target unpacks and returns the space in the inbox by a signal. Several can be under way at
+// a time.
 //
-// Where two ranks post to each other, no signal goes back: a rank that posts of an epoch has finished the one before,
-// so that it has read what its peer has posted of that.
+// Where two ranks post to each other, no signal goes back: a rank that posts for one epoch has finished the previous
+// one, so it has read what its peer posted for that.
 #include <algorithm>
 #include <span>
 
@@ -26,7 +27,7 @@ class Posted final : public MessageProtocol {
       const std::span<const Line> packed(links.outbox_lines->data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
       Context& rma = links.world.context();
       const detail::LibraryCalls in_library(rma);
-      // Signals are counted: that of the epoch before, which the target may not have read, must come first.
+      // Signals are counted, so the one of the previous epoch, which the target may not have read yet, must come first.
       if (m.buffers > 1) rma.fence();
       running.departure = in_library.put_signal(inbox_of(links, running), packed, links.outbox_lines,
                                                 links.notices->signal(m.signal_there), 1, SignalOp::add, m.peer);
@@ -52,7 +53,7 @@ class Posted final : public MessageProtocol {
     if (sent.epoch() >= running.epoch) return MessageStatus::complete;
     return sent.has_left() ? left(sent.left_failing()) : MessageStatus::waiting;
   }
-  /// After what it has posted. There is no caller to hear of an error.
+  /// Comes after everything that it has posted. Errors are dropped, because no caller could handle them.
   void leave(const ExchangeLinks& links, const Message& m, Leaving why) const noexcept override {
     try {
       Context& rma = links.world.context();
@@ -67,7 +68,7 @@ class Posted final : public MessageProtocol {
   }
 
  private:
-  /// How far the other side of a message has come.
+  /// The progress of the other side of a message.
   class Signal {
    public:
     explicit Signal(std::uint64_t word) : word_(word) {}

@@ -1,4 +1,5 @@
-// Staged messages are eager: they are packed into a staging buffer at the target, a mailbox, and unpacked there.
+// Staged messages are eager: the source packs into a staging buffer at the target, guarded by a mailbox, and the target
+// unpacks.
 #include <tranship/fabric/sync/mailbox.hpp>
 #include <tranship/run/message_protocol.hpp>
 
@@ -20,7 +21,7 @@ class Staged final : public MessageProtocol {
     const Message& m = *running.message;
     if (m.buffers == 1 || running.epoch == 1) return MessageStatus::complete;
     const Mailbox<RealSync> before = box(m, running.epoch - 1);
-    const bool has_left = before.has_left();  // looked at first: a target may read and then leave
+    const bool has_left = before.has_left();  // read first: a target may read the buffer and then leave
     if (before.was_emptied(m.turn_of(running.epoch - 1))) return MessageStatus::complete;
     return has_left ? left(before.left_failing()) : MessageStatus::started;
   }
@@ -46,7 +47,7 @@ class Staged final : public MessageProtocol {
   static void pack(const ExchangeLinks& links, RunningMessage& running) {
     const Message& m = *running.message;
     if (m.packing.empty()) return moves_of(running).run();
-    // While plain stores are believed to be fast, those that pack go to the peer themselves.
+    // While plain stores are believed to be fast, the packing moves write to the peer directly.
     WriteChoice& choice = running.choice;
     if (choice.stores == Stores::plain && choice.believed_bytes > 0) {
       choice.believed_bytes -= m.bytes;
@@ -55,7 +56,8 @@ class Staged final : public MessageProtocol {
     m.packing.run();
     const std::byte* const packed = links.packed_lines.front().bytes;
     std::byte* const buffer = m.staging + Index(m.buffer_of(running.epoch)) * lines_of(m.bytes) * Index(sizeof(Line));
-    constexpr double times_faster = 3;  // what is streamed is read from memory, and this is over once it has been read
+    constexpr double times_faster = 3;  // streamed data is read from memory, and the message is done only once it has
+                                        // been read
     write_to_peer({.bytes = m.bytes, .times_faster = times_faster}, choice, [&](const WrittenPart& part) {
       write_row(buffer + part.begin, packed + part.begin, part.bytes, part.stores);
     });

@@ -48,7 +48,8 @@ class ZeroCopy final : public MessageProtocol {
     }
     return c.done(epoch) ? MessageStatus::complete : MessageStatus::started;
   }
-  /// It looks at the message until that is complete, or until it says that it does not wait any more.
+  /// Returns true when the peer waits. It then looks at the message until that is complete, or until it revokes its
+  /// word.
   static bool peer_waits(const ExchangeLinks& links, const RunningMessage& running) {
     const Message& m = *running.message;
     const int word = m.peer == m.source ? ExchangeLinks::source_waits_word : ExchangeLinks::target_waits_word;

@@ -24,16 +24,16 @@
 namespace tranship {
 namespace {
 
-/// Where elements of a caller lie in a memory of this rank: segments, one after the other at the caller.
+/// The elements of a caller in a memory of this rank: segments, which are consecutive at the caller.
 struct Segments {
   int memory;
   Index offset = 0;
   Index count = 0;
-  Index bytes = 0;     ///< of each
+  Index bytes = 0;     ///< of each segment
   Index distance = 0;  ///< between their beginnings in the memory
 
   Index total_bytes() const { return count * bytes; }
-  /// The memory holds them as the caller does.
+  /// Returns true when they are consecutive in the memory, too.
   bool are_joined() const { return count <= 1; }
 };
 
@@ -70,10 +70,10 @@ class ProgramExecutor::State {
     if (is_plain_) return machine_->launch(where);
     run_in_buffers(where);
   }
-  /// Apart, so that the shortest launch saves no registers.
+  /// Not inlined, so that the shortest launch saves no registers.
   [[gnu::noinline]] void run_in_buffers(CallSite where) {
     run(input().data(), output().data(), where);
-    // Nothing is copied, and nothing has to be said of what the caller has written.
+    // No data is copied, and no write of the caller needs to be announced.
     is_plain_ = !meets_between_ && context_.completes_at_once(world_.rank()) && gathered_input_.empty() &&
                 gathered_output_.empty();
   }
@@ -93,7 +93,7 @@ class ProgramExecutor::State {
     }
     const bool writes_in_place = output_is_private_ && output_.total_bytes() > 0 && are_apart;
     if (output_is_private_) machine_->use(output_.memory, writes_in_place ? to : heap(output_.memory));
-    if (meets_between_) world_.barrier(where);  // no rank reads an input that is not there yet
+    if (meets_between_) world_.barrier(where);  // no rank may read an input that is not there yet
     machine_->launch(where);
     if (meets_between_) world_.barrier(where);
     if (output_.total_bytes() > 0 && !writes_in_place) give_out(to, where);
@@ -135,7 +135,7 @@ class ProgramExecutor::State {
     counters_ = world_.allocate<std::uint64_t>(Index(ends.counters_max()) * words_per_line, where);
   }
 
-  /// Where programs differ, all ranks refuse.
+  /// When programs differ, all ranks throw.
   void compare_programs(const Program& program, Index elements, ElementType type, CallSite where) {
     std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(elements) * 64 + std::uint64_t(type));
     for_each_number(program, [&](std::uint64_t number) { hash = splitmix64(hash * 0x9e3779b97f4a7c15u + number); });
@@ -179,7 +179,7 @@ class ProgramExecutor::State {
     return out;
   }
 
-  // --- What the caller brings and takes ------------------------------------------------------------------------------
+  // --- Input and output of the caller --------------------------------------------------------------------------------
 
   void place_segments(const Program& program) {
     const auto place = [&](BufferKind buffer, Index segments) {
@@ -197,7 +197,7 @@ class ProgramExecutor::State {
     };
     input_ = place(BufferKind::input, chunking_.input_segments);
     output_ = place(BufferKind::output, chunking_.output_segments);
-    // Steps work on whole chunks: they would touch what lies behind data that ends within one.
+    // Steps work on whole chunks, so they would touch memory behind data that ends within one.
     const auto is_whole = [&](const Segments& segments, BufferKind buffer) {
       return segments.offset == 0 &&
              segments.total_bytes() == own(program).chunks[static_cast<int>(buffer)] * chunking_.chunk_bytes;
@@ -246,7 +246,7 @@ class ProgramExecutor::State {
   Segments input_{.memory = input_memory}, output_{.memory = output_memory};
   bool input_is_private_ = false, output_is_private_ = false;
   std::vector<std::byte> gathered_input_, gathered_output_;
-  bool is_plain_ = false;  ///< the next run() from the buffers of this executor is the launch alone
+  bool is_plain_ = false;  ///< the next run() on the executor's own buffers is just the launch
 };
 
 Index elements_of(const Program& program, Rank rank, const RankElements& own) {

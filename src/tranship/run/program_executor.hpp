@@ -1,10 +1,11 @@
-// Runs a program (program/program.hpp) on the ranks of a world, on one thread each: thread blocks are state machines
-// that the thread of their rank steps in turn, as far as each can go.
+// Runs a program (program/program.hpp) on the ranks of a world, with one thread per rank. Thread blocks are state
+// machines; the thread of a rank steps them in turn, each as far as it can go.
 //
-// The buffers of the program lie in the symmetric heap, with chunks of whole 16 bytes. Callers fill and read them there
-// (input(), output()), or pass memory of their own: what peers touch is then copied, and what this rank alone touches
-// is used where it is. Signals are counters on cache lines of their own; packets are 8 bytes, 4 of which are a flag,
-// the number of the launch. To peers whose memory is not reachable, everything goes by one-sided transfers.
+// The buffers of a program lie in the symmetric heap, in chunks of whole 16 bytes. Callers fill and read them there
+// (input(), output()) or pass memory of their own: buffers that peers touch are then copied, and buffers that only this
+// rank touches are used where they are. Signals are counters on cache lines of their own. A packet has 8 bytes, 4 of
+// which are a flag, the number of the launch. Everything for peers whose memory is not reachable goes by one-sided
+// transfers.
 #pragma once
 
 #include <memory>
@@ -17,63 +18,64 @@
 
 namespace tranship {
 
-/// What a step combines, it combines in the order of the ranks that the data comes from: ranks that combine the same
-/// get the same bits.
+/// Steps combine in the order of the ranks that the data comes from, so ranks that combine the same data get the same
+/// bits.
 struct ProgramOptions {
   ElementType type = ElementType::f32;
-  /// Instead of what the program says.
+  /// Replaces the reduction of all steps; empty: as the program says.
   std::optional<Reduction> reduction = std::nullopt;
 };
 
-/// What one rank brings and takes.
+/// Numbers of elements of one rank's input and output.
 struct RankElements {
   Index input = 0, output = 0;
 };
-/// The number of elements with which executors of all ranks are made, where `rank` has so many: from its input, or from
-/// its output where it has no input. Throws `invalid_use` where they are no equal chunks, and for a program in which
-/// any rank has neither.
+/// Returns the number of elements for which the executors of all ranks are made, computed from the input of `rank` or,
+/// where it has no input, from its output. Throws `invalid_use` when its elements are not equal chunks, and for a
+/// program in which some rank has neither.
 Index elements_of(const Program& program, Rank rank, const RankElements& own);
 
 class ProgramExecutor {
  public:
-  /// Collective: all ranks bring the same program and numbers. `elements` is what the largest input of any rank has; of
-  /// programs without input, what a chunk has. Inputs of collectives that promise something are all as large, and are
-  /// cut into chunks of 16 bytes or multiples, of which the last ones may hold less. Of other programs, `elements` are
-  /// cut into equal chunks, and each rank brings and takes as many as its own chunks hold: input_elements() and
-  /// output_elements().
+  /// Collective: all ranks pass the same program, number of elements and options. `elements` is that of the largest
+  /// input of any rank; for a program without inputs, of one chunk. The inputs of known collectives are all of one
+  /// size, and are cut into chunks of 16 bytes or multiples, of which the last ones may hold less. For other programs,
+  /// `elements` is cut into equal chunks, and each rank passes and receives what its own chunks hold: input_elements()
+  /// and output_elements().
   ///
-  /// One rank verifies the program first, unless its process has done so; all throw `invalid_use` with what was found,
-  /// where it is not right; `mismatch` where their programs differ; `invalid_use` where the world is not as large as
-  /// the program, the parts of the input are no whole numbers of elements, or the elements have no such reduction. The
-  /// world must outlive it; the program is not needed any more.
+  /// One rank verifies the program first, unless its process has already done so. Throws, on all ranks, `invalid_use`
+  /// with the findings when the program is not right; what verify() throws; `mismatch` when programs, numbers or types
+  /// differ; `invalid_use` when the world does not have the program's size, the input does not divide into parts of
+  /// whole elements, or the elements lack a reduction; and `unsupported` for elements whose size does not divide 16
+  /// bytes. The world must outlive the executor; the program need not.
   ProgramExecutor(World& world, const Program& program, Index elements, const ProgramOptions& options = {},
                   CallSite where = CallSite::here());
   ~ProgramExecutor();
   ProgramExecutor(ProgramExecutor&&) noexcept;
   ProgramExecutor& operator=(ProgramExecutor&&) noexcept;
 
-  /// Of this rank.
+  /// Sizes of this rank's input and output.
   Index input_elements() const noexcept;
   Index output_elements() const noexcept;
 
-  /// Collective: one launch. When it returns, the output of this rank is complete, and the input may change. Launches
-  /// may follow each other at once; of programs that are right only where ranks meet between launches, they meet.
-  /// `input` and `output` may be the same memory. Throws `timeout` or `peer_lost` as waits do.
+  /// Collective: one launch. When it returns, this rank's output is complete, and its input may change. Launches may
+  /// follow each other at once; where a program needs it, all ranks meet in between. `input` and `output` may be the
+  /// same memory. Throws `timeout` or `peer_lost` like other waits.
   void run(const void* input, void* output, CallSite where = CallSite::here());
 
-  /// The same from input() to output().
+  /// One launch from input() to output().
   void run(CallSite where = CallSite::here());
 
-  /// Buffers of this executor that hold what run() takes and gives, to be filled before a launch and read after it.
-  /// They stay where they are, aligned to 16 bytes or more, and what they hold stays until the next launch, which may
-  /// overwrite both: where a program works in place they are one. They lie in the symmetric heap, where launches work
-  /// on them without a copy. Launches copy them only where what begins with a chunk is no multiple of 16 bytes for each
-  /// of its chunks: the parts of an alltoall, an allgather or a reducescatter, and the chunks of programs that promise
-  /// nothing and send packets, or cut chunks for loops or groups of blocks.
+  /// The executor's own buffers: fill input() before a launch and read output() after it. They lie in the symmetric
+  /// heap, never move, and are aligned to 16 bytes or more. Their contents stay until the next launch, which may
+  /// overwrite both; for a program in place they overlap. Launches work on them without a copy, except where a part
+  /// that begins with a chunk does not fill its chunks, because it has no multiple of 16 bytes for each: the parts of
+  /// an alltoall, an allgather or a reducescatter, and the chunks of other programs that send packets or cut chunks for
+  /// loops or groups of blocks.
   std::span<std::byte> input();
   std::span<std::byte> output();
 
-  /// Steps that this rank has executed, and how often it looked in vain at what a step waits for.
+  /// Steps that this rank has executed, and how often it looked in vain for what a step waits for.
   Index steps() const noexcept;
   Index polls() const noexcept;
 

@@ -17,7 +17,7 @@ namespace {
 
 using Act = PlacedStep::Act;
 
-/// Operands that overlap are moved as memmove does.
+/// Moves bytes like memmove; operands may overlap.
 void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece_of, Index traffic_bytes = 0) {
   const auto count = static_cast<std::size_t>(bytes);
   if (to == from) return;
@@ -30,7 +30,7 @@ void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece
   }
 }
 
-/// The packet of a unit that comes last: packets are stored in their order.
+/// The last packet of a unit. Packets are stored in order, so it arrives last.
 const std::uint64_t* last_packet(const std::byte* unit) {
   return reinterpret_cast<const std::uint64_t*>(unit) + detail::packet_unit_bytes / 4 - 1;
 }
@@ -64,7 +64,7 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
   bases_[0] = bases_[1];
   for (Rank rank = 0; rank < world_.size() && setup_.second_scratch_bytes > 0; ++rank)
     bases_[0][std::size_t(rank) * memory_count + scratch_memory] += setup_.second_scratch_bytes;
-  // Packets are two words a unit, and each source has a strip; one more holds the result.
+  // One strip for each source and one for the result; packets take two words per unit.
   strips_.resize((setup_.program.operands_max + 1) * std::size_t(strip_bytes));
   for (const std::size_t first : setup_.program.blocks)
     blocks_.push_back({.first = &setup_.program.steps[first], .index = static_cast<int>(blocks_.size())});
@@ -73,8 +73,7 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
   if (is_alone_) find_units();
 }
 
-/// What each launch does where the block moves single units of packets and nothing else, as programs on a few elements
-/// do.
+/// Precomputes the launch of a block that moves only single units of packets, as programs on a few elements do.
 void ProgramMachine::find_units() {
   std::vector<UnitMove> units;
   const PlacedStep* step = blocks_.front().first;
@@ -89,7 +88,7 @@ void ProgramMachine::find_units() {
       return;
     for (std::uint32_t i = 0; i < step->targets; ++i) {
       UnitMove unit{.how = how, .step = step, .from = step->first, .to = step->first + step->sources + i};
-      if (how == UnitMove::copy) {  // of pairs
+      if (how == UnitMove::copy) {  // operands are pairs
         unit.from = step->first + 2 * i;
         unit.to = unit.from + 1;
       }
@@ -120,11 +119,11 @@ void ProgramMachine::place_units() {
   }
 }
 
-/// To the end of the block, or to a step whose packets have not come soon. Nothing comes before the first store that
-/// could come after it.
+/// Runs to the end of the block, or to a step whose packets do not come soon. Work that can follow the first store
+/// does, so that packets leave early.
 inline bool ProgramMachine::move_units() {
   const std::uint32_t flag = this->flag();
-  // The order of packets in memory is the processor's; this tells the compiler.
+  // The processor keeps the order of packets in memory; this fence keeps the compiler to it.
   std::atomic_signal_fence(std::memory_order_acq_rel);
   for (UnitMove& unit : units_[launch_ % 2]) {
     detail::CombinedPackets& pair = unit.pair;
@@ -156,7 +155,7 @@ void ProgramMachine::launch(CallSite where) {
   if (units_[0].empty() || !move_units()) go_on(where);
 }
 
-/// Apart, so that the shortest launch saves few registers.
+/// Not inlined, so that the shortest launch saves few registers.
 [[gnu::noinline]] void ProgramMachine::go_on(CallSite where) {
   const detail::LibraryCalls in_library(context_);
   where_ = where;
@@ -166,7 +165,7 @@ void ProgramMachine::launch(CallSite where) {
     if (units_[0].empty()) block.at = block.first;
     if (!advance(block)) running_.push_back(&block);
   }
-  bool may_move = blocks_.size() > 1;  // a block that is alone has just been tried
+  bool may_move = blocks_.size() > 1;  // a single block has just been tried
   while (!running_.empty()) {
     if (may_move && pass()) continue;
     may_move = true;
@@ -187,7 +186,7 @@ bool ProgramMachine::pass() {
   return kept == 0 || steps_ + progress_ != before;
 }
 
-/// False where one block is left, and the word that must change before it can go on has not.
+/// Returns false when only one block is left, and the word that it waits for has not changed.
 bool ProgramMachine::may_go_on() const {
   const Block& only = *running_.front();
   return is_watched_ || running_.size() > 1 || !only.word || detail::load_word(only.word) != only.word_seen;
@@ -199,7 +198,7 @@ void ProgramMachine::wait(CallSite where) {
   for (int i = 0; i < passes_; ++i)
     if (goes_on()) return;
   WaitNote note("a step of a program", WaitNote::anyone, where);
-  // What it waits for is written down only when it takes long: shortly before other ranks may see it.
+  // A description of the wait takes time, so it is made only for a long wait, shortly before other ranks may see it.
   int vain = is_watched_ ? 15 : 0;
   world_.wait_until(
       [&] {
@@ -223,7 +222,7 @@ void ProgramMachine::describe(const Block& block) {
   if (step.has_packets) awaited_ = maker_of_missing(block, step);
 }
 
-/// Who stores the packets that the step waits for, if it is one rank.
+/// Returns the rank that stores the packets that the step waits for, if there is one such rank.
 Rank ProgramMachine::maker_of_missing(const Block& block, const PlacedStep& step) const {
   const Part part = part_of(block, step);
   for (std::uint32_t i = 0; i < step.sources; ++i) {
@@ -303,7 +302,7 @@ bool ProgramMachine::advance(Block& block) {
   }
 }
 
-/// Packets of the step come from, or go to, a peer that is.
+/// Returns true when packets of the step come from, or go to, a peer that is watched.
 bool ProgramMachine::is_watched(const PlacedStep& step) const {
   if (!is_watched_) return false;
   const PlacedOperand* const operand = &setup_.program.operands[step.first];
@@ -334,7 +333,7 @@ bool ProgramMachine::signal(Block& block, const PlacedStep& step) {
     Wire& wire = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
     if (is_watched_ && (block.is_completing || must_complete_before(wire.peer)) && !complete(block)) return false;
     if (wire.out_at) {
-      // Nothing else raises this word.
+      // only this rank raises this word
       detail::store_word(wire.out_at, ++wire.sent);
     } else {
       context_.fence(where_);
@@ -345,7 +344,8 @@ bool ProgramMachine::signal(Block& block, const PlacedStep& step) {
   return true;
 }
 
-/// A signal publishes all that this rank has stored, wherever it is. Transfers to the peer itself come before it.
+/// A signal publishes all stores of this rank, wherever they went. Transfers to the signalled peer itself come before
+/// it anyway.
 bool ProgramMachine::must_complete_before(Rank peer) const {
   return std::any_of(stored_to_.begin(), stored_to_.end(), [&](Rank other) { return other != peer; });
 }
@@ -365,8 +365,7 @@ bool ProgramMachine::take_signals(Block& block, const PlacedStep& step) {
   return true;
 }
 
-/// Where no other block could go on meanwhile, the word is looked at in a loop of its own before the block gives up its
-/// turn.
+/// When no other block could go on meanwhile, looks at the word in a loop before the block gives up its turn.
 bool ProgramMachine::has_come_soon(const Block& block) const {
   if (!is_alone_ || !block.word) return false;
   for (int spin = 0; spin < spins_; ++spin)
@@ -388,7 +387,7 @@ bool ProgramMachine::flush(Block& block) {
   return (!block.is_completing && !has_transfers_) || complete(block);
 }
 
-/// Whether a quiet has come since the block began to wait for one.
+/// Returns true when a quiet has completed since the block began to wait for one.
 bool ProgramMachine::complete(Block& block) {
   if (!block.is_completing) {
     block.is_completing = true;
@@ -524,7 +523,7 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
   return true;
 }
 
-/// The last packet of the first unit that has not come.
+/// Watches the last packet of the first unit that has not come.
 void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index begin) {
   for (std::uint32_t i = 0; i < step.sources; ++i) {
     const PlacedOperand& from = setup_.program.operands[step.first + i];
@@ -575,7 +574,7 @@ bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
   return true;
 }
 
-/// Combines `sources_` into all plain targets that are reached, and into `buffer` where there are others, which it then
+/// Combines `sources_` into all plain targets that are reached and, when there are others, into `buffer`, which it then
 /// returns.
 const std::byte* ProgramMachine::combined(const PlacedStep& step, Part part, std::byte* buffer) {
   const PlacedOperand* const to = &setup_.program.operands[step.first + step.sources];
@@ -600,7 +599,7 @@ bool ProgramMachine::transfer_pairs(Block& block, const PlacedStep& step, Part p
   const PlacedOperand* const to = from + step.sources;
   for (; block.done < Index(step.targets); ++block.done) {
     const auto i = static_cast<std::size_t>(block.done);
-    // The transfers of a block come one after the other where one needs another, as its copies would.
+    // Transfers of a block are made one after the other where one depends on another, as its copies would be.
     const bool needs_quiet = block.is_completing || is_fetched(block, step, part, block.done) ||
                              (!from[i].is_reached && is_put(from[i], part));
     if (needs_quiet) {
@@ -629,7 +628,7 @@ bool ProgramMachine::transfer_pairs(Block& block, const PlacedStep& step, Part p
   return true;
 }
 
-/// A get that is under way writes what a pair of its step moves to.
+/// Returns true when a get that is under way writes what a pair of its step moves to.
 bool ProgramMachine::is_fetched(const Block& block, const PlacedStep& step, Part part, Index pair) const {
   if (!step.fetches) return false;
   const PlacedOperand* const from = &setup_.program.operands[step.first];
@@ -692,8 +691,8 @@ bool ProgramMachine::combine_fetched(Block& block, const PlacedStep& step, Part 
   return true;
 }
 
-/// Looks at each packet by itself, as what watches over transfers wants to know it. Those that have come are not looked
-/// at again.
+/// Looks at each packet separately, because what watches the transfers must see each look. Packets that have come are
+/// not looked at again.
 bool ProgramMachine::have_packets_come(Block& block, const PlacedStep& step, Part part) {
   Index passed = 0;
   for (std::uint32_t i = 0; i < step.sources; ++i) {

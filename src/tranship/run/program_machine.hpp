@@ -1,8 +1,8 @@
-// Private: executes the placed steps of one rank (program_steps.hpp). Thread blocks are state machines that the thread
-// of the rank steps in turn, as far as each can go.
+// Private: ProgramMachine executes the placed steps of one rank (program_steps.hpp). Thread blocks are state machines;
+// the thread of the rank steps them in turn, each as far as it can go.
 //
-// No step blocks: what has not come, and what transfers to peers that are not reached have not completed, is looked at
-// again later. One quiet completes the transfers of all blocks that wait for theirs, when no other block can go on.
+// No step blocks. A step whose input is missing, or that waits for transfers to peers that are not reached, is retried
+// later. When no other block can go on, one quiet completes the transfers of all blocks that wait for theirs.
 #pragma once
 
 #include <map>
@@ -20,18 +20,17 @@ namespace tranship {
 
 class ProgramMachine {
  public:
-  /// One end of a channel: the word that this rank waits for, and that of the peer, which it raises. Both count
-  /// signals.
+  /// One end of a channel: the word that this rank waits for, and the peer's word that it raises. Both count signals.
   struct Wire {
     Rank peer = 0;
     Symmetric<std::uint64_t> in, out;
-    std::uint64_t* out_at = nullptr;  ///< of a peer that is reached
+    std::uint64_t* out_at = nullptr;  ///< for a peer that is reached
     std::uint64_t seen = 0, sent = 0;
   };
   struct Setup {
     PlacedProgram program;
     Symmetric<std::byte> memories[memory_count];
-    /// Launches use the scratch memory from its beginning and from here on in turn; 0: always from its beginning.
+    /// Launches alternate between the beginning of the scratch memory and this offset; 0: always the beginning.
     Index second_scratch_bytes = 0;
     std::vector<Wire> wires;
     std::vector<Index> semaphores;
@@ -39,7 +38,7 @@ class ProgramMachine {
 
   ProgramMachine(World& world, Setup setup, CallSite where);
 
-  /// Where this rank's own steps find a memory that no peer touches, instead of in the symmetric heap.
+  /// Makes this rank's steps use memory at `at` instead of a memory in the symmetric heap that no peer touches.
   void use(int memory, std::byte* at) noexcept {
     if (bases_[0][own_base(memory)] == at) return;
     for (std::vector<std::byte*>& bases : bases_) bases[own_base(memory)] = at;
@@ -56,27 +55,27 @@ class ProgramMachine {
     const PlacedStep* first = nullptr;
     const PlacedStep* at = nullptr;
     int index = 0;
-    bool is_completing = false;  ///< waits for a quiet
-    bool has_arrived = false;    ///< at a barrier
-    bool has_fetched = false;    ///< what it asked for comes with the quiet
-    Index completing_since = 0;  ///< the quiets before
+    bool is_completing = false;  ///< it waits for a quiet
+    bool has_arrived = false;    ///< it has arrived at a barrier
+    bool has_fetched = false;    ///< its gets complete with the quiet
+    Index completing_since = 0;  ///< value of quiets_ when it began to wait for one
     Index iteration = 0;
     Index loop_unit_bytes = 0;
-    Index done = 0;                       ///< of the step: ids, or bytes of data
-    Index looked = 0;                     ///< packets of the step that have come, where each is looked at by itself
-    Index completed = 0;                  ///< pairs of the step whose gets are complete
-    Index round = 0;                      ///< of the barrier at which it has arrived
-    const std::uint64_t* word = nullptr;  ///< that will change before its step can go on, where it looks at one
+    Index done = 0;                       ///< progress of the step: ids, or bytes of data
+    Index looked = 0;                     ///< packets of the step that have come, where each is looked at separately
+    Index completed = 0;                  ///< pairs of the step whose gets have completed
+    Index round = 0;                      ///< round of the barrier at which it has arrived
+    const std::uint64_t* word = nullptr;  ///< word that will change before its step can go on, if it looks at one
     std::uint64_t word_seen = 0;
     std::vector<std::byte> fetched = {};
   };
-  /// Of one unit into one target: where everything lies in launches of one half of scratch.
+  /// A move of one unit into one target, with all addresses for launches on one half of the scratch.
   struct UnitMove {
     enum How : std::uint8_t { pack, copy, take, combine };
     How how = pack;
     const PlacedStep* step = nullptr;
     std::uint32_t from = 0, to = 0;     ///< operands; those that are combined are neighbours
-    detail::CombinedPackets pair = {};  ///< what is not combined has one source
+    detail::CombinedPackets pair = {};  ///< moves that do not combine use one source
   };
   struct Barrier {
     int arrived = 0;
@@ -93,7 +92,7 @@ class ProgramMachine {
   bool move_units();
   void go_on(CallSite where);
 
-  /// Goes as far as any block can. Whether one could.
+  /// Steps every block as far as it can go. Returns true when a block made progress, or none is left.
   bool pass();
   bool advance(Block& block);
   bool may_go_on() const;
@@ -130,14 +129,14 @@ class ProgramMachine {
   const std::byte* combined(const PlacedStep& step, Part part, std::byte* buffer);
   void store(const PlacedStep& step, const PlacedOperand& target, Part part, const std::byte* data);
   void store_packets(const PlacedOperand& target, Part part, const std::byte* data);
-  /// What lies at a peer that has no address here, and has been put since the last quiet.
+  /// Returns true when memory of a peer without an address here has been put to since the last quiet.
   bool is_put(const PlacedOperand& remote, Part part) const;
   void note_put(const PlacedOperand& remote, Part part);
   bool is_fetched(const Block& block, const PlacedStep& step, Part part, Index pair) const;
   void note_reads(const PlacedOperand& operand, Part part) const;
   void note_writes(const PlacedOperand& operand, Part part) const;
 
-  /// Transfers to and from this peer must be driven, or are simulated.
+  /// Returns true when transfers to and from this peer must be driven, or are simulated.
   bool is_watched(Rank peer) const { return is_watched_ && !context_.completes_at_once(peer); }
   bool is_watched(const PlacedStep& step) const;
   std::uint64_t look_at(Symmetric<std::uint64_t> word, Rank maker) const {
@@ -146,40 +145,40 @@ class ProgramMachine {
   std::uint32_t flag() const { return static_cast<std::uint32_t>(launch_); }
   std::byte* strip(std::size_t i) { return strips_.data() + i * std::size_t(strip_bytes); }
 
-  static constexpr Index strip_bytes = 8192;   ///< what is combined in buffers at a time stays in the nearest cache
-  static constexpr Index fetch_bytes = 65536;  ///< what is asked of each peer at a time
+  static constexpr Index strip_bytes = 8192;   ///< bytes combined in buffers at a time; they stay in the nearest cache
+  static constexpr Index fetch_bytes = 65536;  ///< bytes that are fetched from each peer at a time
 
   World& world_;
   Context& context_;
   Setup setup_;
-  bool is_watched_;        ///< some peer is_watched()
+  bool is_watched_;        ///< true: some peer is_watched()
   int spins_;              ///< looks at a word before a wait begins
-  int passes_;             ///< over all blocks, then; where ranks share cores, another rank has more use for the time
-  bool is_alone_ = false;  ///< a rank with one block, which looks at words itself
-  /// Where memories begin in launches of even and of odd numbers, which use two halves of scratch.
+  int passes_;             ///< then passes over all blocks; 0 where ranks share cores and others need the time more
+  bool is_alone_ = false;  ///< true: the rank has one block, which spins on words itself
+  /// Bases of all memories for launches of even and of odd numbers, which use different halves of the scratch.
   std::vector<std::byte*> bases_[2];
-  std::byte* const* base_ = nullptr;  ///< of this launch
+  std::byte* const* base_ = nullptr;  ///< bases_ of this launch
   std::vector<Block> blocks_;
-  std::vector<UnitMove> units_[2];  ///< all that the one block does, for each half; none where it does anything else
+  std::vector<UnitMove> units_[2];  ///< all moves of the only block, for each half; empty where it does anything else
   Index unit_steps_ = 0;
   std::vector<Block*> running_;
   std::vector<Barrier> barriers_;
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
-  std::vector<WriteChoice> choices_;  ///< of each step, what is written to peers
-  Index output_traffic_bytes_;        ///< of all ranks: what is copied there is not for this launch to read
+  std::vector<WriteChoice> choices_;  ///< by step: how it writes to peers
+  Index output_traffic_bytes_;        ///< of all ranks; this launch does not read the output again
   std::vector<std::byte> strips_;
-  std::vector<Rank> stored_to_;  ///< by transfers that a signal to another rank would overtake
-  bool has_transfers_ = false;   ///< that no quiet has completed
+  std::vector<Rank> stored_to_;  ///< peers with transfers that a signal to another rank would overtake
+  bool has_transfers_ = false;   ///< transfers that no quiet has completed
   struct IsPut {};
-  /// Where puts lead that no quiet has completed: by rank, addresses of what has none here.
+  /// Targets of puts that no quiet has completed: by rank, the addresses of memory that has none here.
   std::map<Rank, ByteMap<IsPut>> puts_;
-  int completing_ = 0;  ///< blocks
+  int completing_ = 0;  ///< number of blocks that wait for a quiet
   Index quiets_ = 0;
   std::uint64_t launch_ = 0;
   CallSite where_;
   Index steps_ = 0, polls_ = 0;
-  Index progress_ = 0;  ///< within steps
+  Index progress_ = 0;  ///< counts progress inside steps
   std::string label_;
   Rank awaited_ = WaitNote::anyone;
 };

@@ -42,7 +42,7 @@ class Placing {
   }
 
  private:
-  /// Who stores packets to this rank, and where.
+  /// Finds the ranks that store packets to this rank, and the chunks.
   void find_makers() {
     for (Rank by = 0; by < static_cast<Rank>(program_.ranks.size()); ++by) {
       if (by == options_.rank) continue;
@@ -173,7 +173,7 @@ class Placing {
       return;
     }
 
-    // Ranks that combine the same data get the same bits: each in the order of the ranks that it comes from.
+    // In the order of the ranks that the data comes from, so ranks that combine the same data get the same bits.
     if (shape.pairing == Pairing::all)
       std::stable_sort(from.begin(), from.end(), [](const PlacedOperand& a, const PlacedOperand& b) {
         const auto origin = [](const PlacedOperand& at) { return at.made_by >= 0 ? at.made_by : at.rank; };
@@ -249,7 +249,7 @@ class Placing {
     }
   }
 
-  /// Chunks [first, end) of this rank's scratch memory.
+  /// A rank that stores packets to chunks [first, end) of this rank's scratch memory.
   struct Maker {
     Rank rank;
     Index first, end;
@@ -266,7 +266,7 @@ class Placing {
   std::int32_t position_ = 0;
 };
 
-/// Whether steps cut the bytes of chunks: into packets, into shares or into the turns of a loop.
+/// Returns true when steps cut the bytes of chunks: into packets, into shares or into turns of a loop.
 bool cuts_chunks(const Program& program) {
   bool cuts = false;
   for (const RankProgram& rank : program.ranks)
@@ -288,7 +288,7 @@ Chunking chunking_of(const Program& program, Rank rank, Index elements, Index wi
   const auto& own = program.ranks[static_cast<std::size_t>(rank)].chunks;
   const Index inputs = own[int(BufferKind::input)], outputs = own[int(BufferKind::output)];
   const bool joins = program.collective == "alltoall" || program.collective == "allgather";
-  // Where a program has a meaning, only it knows where chunks begin. Of others, callers do.
+  // The collective says where chunks begin; for a program that promises nothing, the callers do.
   const Index segments = input_parts(program);
   if (elements < 0 || elements % segments != 0)
     throw_error(ErrorCode::invalid_use, "an input of {} is not cut into {}, as {} does", amount(elements, "element"),
@@ -304,7 +304,7 @@ Chunking chunking_of(const Program& program, Rank rank, Index elements, Index wi
     out.output_segments = outputs;
   }
   const Index per_chunk = (out.segment_elements + out.segment_chunks - 1) / out.segment_chunks;
-  // Where no chunk is padded or cut, elements lie in the memory of the program as they do at the caller.
+  // Where no chunk is padded or cut, elements are laid out in the program's memory as at the caller.
   const bool is_exact = !meaning.is_known() && !cuts_chunks(program);
   out.chunk_bytes = round_up(checked_multiply(per_chunk, width), is_exact ? width : std::max(cut_unit_bytes, width));
   return out;

@@ -56,7 +56,7 @@ double ProgramStopwatch::launch_ns(const Program& program, Index input_bytes) {
     sample.ns = measured_ns(program, input_bytes);
     sample.after_ns = time_signals_ns();
   }
-  // Others count only where there is no usual one.
+  // Others count only when there is no usual one.
   const bool any_usual = usual(samples) > 0;
   double best_ns = std::numeric_limits<double>::infinity();
   for (const Sample& one : samples.all)
@@ -84,7 +84,7 @@ double ProgramStopwatch::time_signals_ns() {
   return ns;
 }
 
-// Of launches on inputs that each rank has just written.
+// Launches on inputs that each rank has just written.
 double ProgramStopwatch::measured_ns(const Program& program, Index input_bytes) {
   const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
   const int launches = launches_ * static_cast<int>(std::clamp<Index>(more, 1, 32));
@@ -93,9 +93,9 @@ double ProgramStopwatch::measured_ns(const Program& program, Index input_bytes) 
   LaunchTimer timer(world_);
   std::vector<std::int64_t> times;
   for (int launch = 0; launch < launches; ++launch) {
-    std::fill(input.begin(), input.end(), static_cast<std::byte>(launch % 64));  // makes small numbers
+    std::fill(input.begin(), input.end(), static_cast<std::byte>(launch % 64));  // gives small numbers
     times.push_back(timer.time_ns([&] { executor.run(); }));
-    // As users do: what a rank has read lies in its caches when a peer writes there again.
+    // Users read the output, too: it then lies in the rank's caches when a peer writes there again.
     for (std::size_t i = 0; i < output.size(); i += 64) seen_ = static_cast<unsigned char>(output[i]);
   }
   return static_cast<double>(median_of(std::move(times)));

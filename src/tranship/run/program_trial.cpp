@@ -15,9 +15,9 @@
 namespace tranship {
 namespace {
 
-constexpr Index period = 4093;  // a prime: chunks of equal sizes do not begin alike
+constexpr Index period = 4093;  // a prime, so that chunks of equal sizes begin differently
 
-/// Small numbers, which every type holds exactly, as do their sums over ranks and their other combinations.
+/// Small numbers that every type holds exactly, together with their sums and other combinations over ranks.
 int brought(Rank rank, Rank ranks, Index i, int launch, Reduction reduction) {
   const auto place = static_cast<std::uint64_t>((i + launch) % period);
   if (reduction == Reduction::product) return splitmix64(place) % std::uint64_t(ranks) == std::uint64_t(rank) ? 2 : 1;
@@ -71,11 +71,11 @@ void store_number(std::byte* to, ElementType type, int value) {
   }
 }
 
-/// Elements that repeat: written to memory and compared with it in stretches, so that filling and comparing take no
-/// longer than the launches between them.
+/// A periodic sequence of elements. It is written to memory, and compared with it, in long stretches, so that this
+/// takes no longer than the launches in between.
 class Cycle {
  public:
-  /// value_at(i) for i = 0 .. period - 1
+  /// Calls value_at(i) for i = 0 .. period - 1.
   template <class F>
   Cycle(ElementType type, F&& value_at) : width_(static_cast<std::size_t>(size_bytes(type))) {
     bytes_.resize(static_cast<std::size_t>(period) * width_);
@@ -86,14 +86,14 @@ class Cycle {
   }
   int operator[](Index i) const { return values_[static_cast<std::size_t>(i % period)]; }
 
-  /// Element `first` of the cycle and those after it.
+  /// Writes `count` elements of the sequence from element `first` on.
   void write(std::byte* to, Index first, Index count) const {
     for_each_stretch(first, count, [&](Index done, const std::byte* from, std::size_t bytes) {
       std::memcpy(to + static_cast<std::size_t>(done) * width_, from, bytes);
       return true;
     });
   }
-  /// The first of `count` elements that differs; `count` if none does.
+  /// The index of the first of `count` elements that differs; `count` when none does.
   Index first_difference(const std::byte* from, Index first, Index count) const {
     Index found = count;
     for_each_stretch(first, count, [&](Index done, const std::byte* wanted, std::size_t bytes) {
@@ -122,7 +122,7 @@ class Cycle {
   std::vector<std::byte> bytes_;
 };
 
-/// What a collective promises: each stretch of an output is the same stretch of all ranks' inputs combined, or a
+/// The promise of a collective: each stretch of an output is the same stretch of all ranks' inputs combined, or a
 /// stretch of one input.
 class Promise {
  public:
@@ -137,7 +137,7 @@ class Promise {
   bool is_known() const {
     return is_one_of({"allreduce", "reducescatter", "allgather", "alltoall", "sendrecv", "broadcast"});
   }
-  /// Whether one rank has what is promised, whichever it is, and the others anything.
+  /// Returns true when only one rank, any rank, must hold the result.
   bool is_of_one_rank() const { return is_one_of({"reduce"}); }
   bool has_sum(std::span<const std::byte> output, Index count, int launch) const {
     return sum_of_all(launch).first_difference(output.data(), 0, count) == count;
@@ -147,7 +147,7 @@ class Promise {
     return {type_, [&](Index i) { return brought(rank, ranks_, i, launch, reduction_); }};
   }
 
-  /// Of a program that chooses it: whose input the output is; any rank that may be it where it is none.
+  /// For a program that chooses its source: the rank whose input the output is; when it is no rank's, any possible one.
   Rank source_of(std::span<const std::byte> output, Index count, int launch) const {
     const bool may_be_own = is_one_of({"broadcast"}) || ranks_ == 1;
     for (Rank source = 0; source < ranks_; ++source)
@@ -159,7 +159,7 @@ class Promise {
   bool has_one_source() const { return is_one_of({"broadcast"}); }
   bool chooses_source() const { return is_one_of({"sendrecv", "broadcast"}); }
 
-  /// Throws for the first element that is not as promised.
+  /// Throws `internal` for the first element that is not as promised.
   void check(std::span<const std::byte> output, Index count, int launch, Rank source) const {
     if (is_one_of({"allreduce", "reducescatter"})) {
       const Index first = is_one_of({"reducescatter"}) ? rank_ * (elements_ / ranks_) : 0;
@@ -238,7 +238,7 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
     if (!promise.is_known()) continue;
     Rank source = 0;
     if (promise.chooses_source()) source = promise.source_of(executor.output(), result.output_elements, launch);
-    // All ranks have what the first one has.
+    // All ranks hold the input of one source, so the first rank's finding counts for all.
     if (promise.has_one_source()) world.broadcast(&source, sizeof source, 0);
     promise.check(executor.output(), result.output_elements, launch, source);
     result.compared += result.output_elements;

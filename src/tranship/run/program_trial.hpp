@@ -1,5 +1,5 @@
-// Private: a program tried out: inputs that are filled, launches that are timed, outputs that are compared with what
-// the collective promises, computed element by element from its words.
+// Private: tries a program: fills inputs, times launches, and compares outputs with what the collective promises,
+// computed element by element from its definition.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace tranship {
 
 struct ProgramTrial {
   ProgramOptions program;
-  Index elements = 0;  ///< as ProgramExecutor takes them
+  Index elements = 0;  ///< as in ProgramExecutor
   int launches = 1;
 };
 
 struct ProgramTrialResult {
-  std::vector<std::int64_t> launches_ns;  ///< each the longest of all ranks
+  std::vector<std::int64_t> launches_ns;  ///< each is the longest of all ranks
   Index compared = 0;                     ///< elements, of all launches, on this rank
   Index output_elements = 0;
   Index steps = 0;  ///< of this rank
 };
 
-/// Collective. Throws Error(internal) for the first element that is not as promised, with both values.
+/// Collective. Throws `internal` for the first element that is not as promised, with both values.
 ProgramTrialResult try_program(World& world, const Program& program, const ProgramTrial& trial);
 
 }  // namespace tranship

@@ -22,7 +22,7 @@ namespace {
 
 using Numbers = std::vector<std::uint64_t>;
 
-/// The programs that this process has found right, by all that they say: a hash could be made to lie.
+/// The programs that this process has found right. They are compared as a whole, because a hash could be forged.
 class RightPrograms {
  public:
   std::optional<ProgramVerdict> find(const Numbers& numbers) {
@@ -40,7 +40,7 @@ class RightPrograms {
   }
 
  private:
-  static constexpr std::size_t numbers_max = 4 << 20;  ///< of 8 bytes each
+  static constexpr std::size_t numbers_max = 4 << 20;  ///< 8 bytes each
   struct Entry {
     Numbers numbers;
     ProgramVerdict verdict;
@@ -67,7 +67,7 @@ Said verdict_of(const Program& program, const Numbers& numbers) {
   ++verified_count;
   try {
     const Verification verified = verify(program);
-    // One line, as all messages are.
+    // One line, like all messages.
     std::string found = verified.text();
     while (found.ends_with('\n')) found.pop_back();
     for (std::size_t at = 0; (at = found.find('\n', at)) != std::string::npos;) found.replace(at, 1, "; ");
@@ -83,7 +83,7 @@ Said verdict_of(const Program& program, const Numbers& numbers) {
   }
 }
 
-/// A proof may take longer than other waits may: it is bounded by VerifyOptions::work_max.
+/// Extends the timeout of waits, because a proof may take longer; VerifyOptions::work_max bounds it.
 class PatientWaits {
  public:
   explicit PatientWaits(World& world) : world_(world), timeout_ns_(world.timeout_ns()) {

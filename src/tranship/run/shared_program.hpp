@@ -1,4 +1,4 @@
-// Private: programs that follow from their name alone, made once for all ranks of a process that are threads.
+// Private: programs that are determined by their names, made once for all ranks of a process that are threads.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace tranship {
 
-/// What `make` gave where any rank of this process holds the program of that name, or else what it gives now. May be
-/// called by several threads at once.
+/// Returns the program of that name while any rank of this process holds it; otherwise calls `make`. Thread-safe.
 std::shared_ptr<const Program> shared_program(const std::string& name, FunctionRef<Program()> make);
 
 }  // namespace tranship

@@ -1,5 +1,5 @@
-// Private: Admission, who may hold which lease of a buffer when: the leases that are open, and what they and a frozen
-// buffer forbid. It knows nothing of memory.
+// Private: Admission decides which leases of a buffer may be open at one time: it keeps the open leases and refuses
+// requests that conflict with them or with a frozen buffer. It knows no memory.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct Request {
   const Region* region = nullptr;  ///< null: the whole buffer
   std::optional<Cause> cause;
   CallSite where{"", 0};
-  MemoryId leaving = -1;  ///< whose copy is to be given back; -1: none
+  MemoryId leaving = -1;  ///< the memory whose copy will be given back; -1: none
 };
 
 struct OpenLease {
@@ -34,11 +34,11 @@ struct OpenLease {
   Combine combine{};
   MemoryId memory = 0;
   bool is_whole = true;
-  Region region;  // unless it is the whole buffer
+  Region region;  // empty for the whole buffer
   std::optional<Cause> cause;
-  bool is_void = false;  // it could not be handed out, so nothing is written under it
+  bool is_void = false;  // opening failed later, so nothing has been written under it
   CallSite where{"", 0};
-  std::shared_ptr<Storage> storage;  // what it reads, when the buffer has another copy since
+  std::shared_ptr<Storage> storage;  // the copy that it uses, where the buffer has replaced it since
 };
 
 class Admission {
@@ -48,7 +48,7 @@ class Admission {
   const Region& region_of(const Request& request) const { return request.region ? *request.region : shape_.whole; }
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? shape_.whole : lease.region; }
 
-  /// Throws where the buffer can never grant a request as it is now.
+  /// Throws when the request is invalid whatever leases are open: a frozen buffer, a region outside it.
   void check(const Request& request) const {
     if (request.intent == Intent::accumulate || is_frozen()) check_intent(request);
     if (!request.region) return;
@@ -56,18 +56,18 @@ class Admission {
       if (box.dims() != shape_.extents.size() || shape_.whole.empty() || !within(box, shape_.whole.boxes()[0]))
         refuse(box, request);
   }
-  /// Throws where an open lease forbids it.
+  /// Throws when an open lease forbids the request.
   void check_conflicts(const Request& request) const {
     if (open_count_ > 0) check_open(request);
   }
-  /// Throws when a lease that writes is open; `done` says what it forbids.
+  /// Throws when a lease that writes is open; `done` is the participle for the message ("frozen").
   void check_no_writer(const char* done, CallSite where) const;
-  /// Throws when a lease is open on the memory's copy, which is to be given back.
+  /// Throws when a lease is open on the memory's copy. Callers are about to give it back.
   void check_unused(MemoryId memory, CallSite where) const;
 
-  /// Enters a lease that has been granted, and returns its slot.
+  /// Records a granted lease and returns its slot.
   int enter(const Request& request);
-  /// The lease of a slot is over.
+  /// Ends the lease in a slot.
   void leave(int slot) {
     leases_[slot].is_open = false;
     --open_count_;
@@ -77,7 +77,7 @@ class Admission {
   const OpenLease& lease(int slot) const { return leases_[slot]; }
   int slot_count() const { return int(leases_.size()); }
   bool is_open_on(MemoryId memory) const { return open_lease_on(memory) != nullptr; }
-  /// Calls f(lease) for each open one.
+  /// Calls f(lease) for each open lease.
   template <class F>
   void for_each_open(F&& f) {
     for (OpenLease& lease : leases_)
@@ -98,7 +98,7 @@ class Admission {
   void check_intent(const Request& request) const;
   [[noreturn]] void refuse(const Box& box, const Request& request) const;
   void check_open(const Request& request) const;
-  /// The first open lease that `is_wanted(lease)`; null when there is none.
+  /// Returns the first open lease for which `is_wanted(lease)` is true; null when there is none.
   template <class F>
   const OpenLease* open_lease(F&& is_wanted) const {
     for (const OpenLease& lease : leases_)
@@ -112,7 +112,7 @@ class Admission {
   const BufferShape& shape_;
   std::vector<OpenLease> leases_;
   int open_count_ = 0;
-  CallSite frozen_{"", 0};  // line 0: it is not
+  CallSite frozen_{"", 0};  // line 0: not frozen
 };
 
 inline int Admission::enter(const Request& request) {

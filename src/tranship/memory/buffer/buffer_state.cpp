@@ -140,7 +140,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     try {
       if (watch) watch->opened(slot);
       if (claims) {
-        // What other memories hold is given up last, when nothing can fail any more, and before others see the lease.
+        // Other copies are invalidated last: after this nothing can fail, and no other thread sees the lease before it.
         wait_for_all();
         residence.cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
         events.clear();
@@ -150,7 +150,8 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
       throw;
     }
   }
-  // Outside the lock: others may go on meanwhile, and the lease guards the region. Should a wait fail, it is closed.
+  // The lock is not held, so other threads can go on; the lease guards the region. If a wait fails, the lease is
+  // closed.
   try {
     if (options.residency == Residency::release) Offload::note(self, request.device);
     wait_for_all();
@@ -170,12 +171,12 @@ void BufferState::close(const Lease& lease, Ending ending) noexcept {
     Watch* const watch = lock->watch.get();
     OpenLease& entry = admission.lease(lease.slot_);
     const Region& region = admission.region_of(entry);
-    // What was written on a device that is lost is lost with it, which says more.
+    // When the device is lost, what was written there is lost with it: "lost" says more than "abandoned".
     if (ending == Ending::abandoned && losses_.load(std::memory_order_acquire) > 0 &&
         !devices.driver(entry.memory).loss().empty())
       ending = Ending::committed;
     if (watch) watch->closing(lease.slot_, *lease.stream_, ending);
-    if (!entry.is_void) {  // else it has not been used
+    if (!entry.is_void) {  // a void lease has not been used
       if (writes(entry.intent)) {
         const std::uint64_t version = ++lock->version;
         const auto written = [&](const Box&, CellState& cell) {

@@ -1,8 +1,9 @@
-// Private: BufferState, what stands behind the handles of one buffer, and BufferLock, the only way to what it guards.
+// Private: BufferState, the object behind the handles of one buffer, and BufferLock, the only way to reach what its
+// lock guards.
 //
-// Three parts know one thing each: Admission (admission.hpp) who may hold which lease when, CopyPlan (copy_plan.hpp)
-// which regions come from which memory, Residence (residence.hpp) which memory holds what. BufferCore joins them and
-// turns plans into work on streams.
+// BufferCore joins three parts and turns plans into work on streams: Admission (admission.hpp) decides which leases may
+// be open together, CopyPlan (copy_plan.hpp) chooses the source memory of each region, Residence (residence.hpp)
+// records which memory holds what.
 #pragma once
 
 #include <memory>
@@ -21,10 +22,10 @@
 
 namespace tranship::detail {
 
-/// How long the host waits for a device before it gives up.
+/// How long the host waits for a device before it throws `timeout`.
 inline constexpr std::int64_t device_timeout_ns = 60'000'000'000;
 
-/// What the lock of a buffer guards. Only a BufferLock leads here.
+/// The data that a buffer's lock guards. Only a BufferLock gives access.
 struct BufferCore {
   BufferCore(const BufferShape& buffer, const Resident& self)
       : shape(buffer), admission(buffer), residence(buffer, self) {}
@@ -34,60 +35,60 @@ struct BufferCore {
   Residence residence;
   std::uint64_t version = 0;
   bool has_handles = true;
-  std::unique_ptr<Watch> watch;  // none: nothing is checked, and no pointers are noted
-  CopyBlock block;  // of the last copy or fill: it takes longer to clear one than to write what is used of it
+  std::unique_ptr<Watch> watch;  // null: no checks, and no pointers are noted
+  CopyBlock block;  // reused by copies and fills: clearing a new one takes longer than writing the part that is used
 
   /// Makes room for the copy in a memory that was added after the buffer was made.
   void know(MemoryId memory);
-  /// Throws what forbids a request now.
+  /// Throws when the request is forbidden now.
   void admit(const Request& request);
-  /// Carries out what a request needs, after asking the scopes of the thread and having made room.
+  /// Carries out what a request needs. First asks the scopes of the thread and allocates the copy.
   void carry_out(const Request& request, std::optional<Cause> asked);
   /// Gives the copy of a memory back.
   void forget_copy(MemoryId memory);
 
  private:
   void carry_out(const Step& step, const Request& request);
-  /// How many of the first steps are copies that a stream takes as one list: 1 where there is no list.
+  /// How many of the first steps are copies that the stream can take as one list; 1 where it cannot.
   std::size_t copies_together(std::span<const Step> steps, MemoryId memory) const;
   void copy_together(std::span<const Step> steps, const Request& request);
-  /// Returns when the merged value is there.
+  /// Returns the event after which the merged value is there.
   Event merge(const Step& step, const Request& request);
   Event fold(const Step& step, const Request& request);
   void make_own_copy(const Region& moved, const Request& request);
-  /// Enters copies to a memory, which have been given to their streams since `begin_ns`, in the ledger and the budgets.
+  /// Records copies to a memory, enqueued since `begin_ns`, in the ledger and charges them to the budgets.
   void note_copies(std::span<CopyRecord> records, MemoryId memory, std::int64_t begin_ns);
   bool guards(MemoryId memory) const { return watch && watch->guards(memory); }
 
-  /// Gives one copy between memories, of a box of the buffer or of a dense piece of scratch memory, to a stream; it
-  /// begins after `after`.
+  /// Enqueues one copy of a box. Each end is the buffer's copy in a memory, or a dense piece of scratch memory. The
+  /// copy begins after the events `after`.
   struct Place {
     MemoryId memory = 0;
     void* data = nullptr;
     bool is_dense = false;
   };
   Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after);
-  /// Where copies between two memories are given.
+  /// The stream on which copies between two memories are enqueued.
   Stream& stream_between(MemoryId source, MemoryId target) const {
     return shape.devices.copy_stream(target == 0 ? source : target);
   }
   Place place(MemoryId memory) const { return {memory, residence.copies[memory]->data, false}; }
-  /// A box in units of width(), as copies and fills take it. Until the next call.
+  /// A box as a CopyBlock in units of width(), for copies and fills. Valid until the next call.
   const CopyBlock& block_of(const Box& box, bool source_is_dense, bool target_is_dense);
-  /// The same in whole elements, as combinations take it.
+  /// A box as a CopyBlock in whole elements, for combinations. Valid until the next call.
   const CopyBlock& elements_of(const Box& box, bool source_is_dense, bool target_is_dense);
 };
 
 struct BufferState final : BufferShape, private Resident {
-  /// For handles to share. It goes with the last of them, or with the last lease that is open then.
+  /// A state for handles to share. It is destroyed with the last handle, or with the last lease that is open then.
   static std::shared_ptr<BufferState> make(ElementType type, const Indices& extents, const Indices& strides,
                                            const BufferOptions& options);
   BufferState(const BufferState&) = delete;
   BufferState& operator=(const BufferState&) = delete;
 
-  // All of these take the lock themselves.
+  // All of these acquire the lock themselves.
   void lose_handles() noexcept;
-  /// `self` is what handles share.
+  /// `self` is the pointer that the handles share.
   Lease open(const Request& request, const std::shared_ptr<BufferState>& self);
   void close(const Lease& lease, Ending ending) noexcept;
   void note_pointers(MemoryId memory);
@@ -110,16 +111,16 @@ struct BufferState final : BufferShape, private Resident {
   bool try_release(MemoryId memory) noexcept override;
 
   Residents& residents_;
-  const std::atomic<int>& losses_;  ///< of devices
+  const std::atomic<int>& losses_;  ///< number of lost devices
   Mutex mutex_;
   BufferCore core_;
 };
 
-/// Holds the lock of a buffer, which must outlive it.
+/// Holds the lock of a buffer, which must outlive the BufferLock.
 class BufferLock {
  public:
   explicit BufferLock(BufferState& state) : lock_(state.mutex_), core_(state.core_) {}
-  /// Holds it only where no other thread does.
+  /// Tries to acquire the lock; converts to false when another thread holds it.
   BufferLock(BufferState& state, std::try_to_lock_t) : lock_(state.mutex_, std::try_to_lock), core_(state.core_) {}
   explicit operator bool() const noexcept { return lock_.owns_lock(); }
   BufferCore* operator->() const noexcept { return &core_; }

@@ -1,4 +1,4 @@
-// How a plan of copies becomes work on streams.
+// Turns a CopyPlan into work on streams.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ void wait_for(Stream& stream, const std::vector<Event>& events) {
   for (const Event& event : events) stream.wait(event);
 }
 
-/// Appends a dimension. One that goes on where the last one ends is joined with it: a contiguous box is one row.
+/// Appends a dimension. A dimension that continues the last one is joined with it, so a contiguous box becomes one row.
 void append_dimension(CopyBlock& block, Index extent, Index source_stride, Index target_stride) {
   if (extent == 1) return;
   const int last = block.dims - 1;
@@ -27,7 +27,7 @@ void append_dimension(CopyBlock& block, Index extent, Index source_stride, Index
   block.target_strides[block.dims - 1] = target_stride;
 }
 
-/// Pieces of a pool that are given back together, after what its stream and others have been given that uses them.
+/// Pool blocks that are freed together, after all work that was enqueued on them.
 class Scratch {
  public:
   Scratch(Pool& pool, Stream& stream) : pool_(pool), stream_(stream) {}
@@ -132,7 +132,7 @@ void BufferCore::note_copies(std::span<CopyRecord> records, MemoryId memory, std
     if (!is_done) try {
         run_on(stream, [&ledger, copy] { ledger.set_end(copy, now_ns()); });
       } catch (const Error&) {
-        // It has been lost since: the copy has no end.
+        // The stream has been lost since: the record gets no end.
       }
   }
 }
@@ -142,8 +142,8 @@ Event BufferCore::merge(const Step& step, const Request& request) {
   const Place here = place(memory);
   const std::size_t box_bytes = std::size_t(step.box.count() * shape.element_bytes());
   Stream& stream = shape.devices.copy_stream(memory);
-  // One piece for each partial value of another memory, or for the value where this memory is partial itself: all
-  // before anything begins, for a merge that finds no room must have changed nothing.
+  // One block for each partial value of another memory, or for the value where this memory is partial itself. All are
+  // allocated before any work begins, because a merge that finds no room must change nothing.
   Scratch scratch(shape.devices.pool(memory), stream);
   step.before.partial.for_each([&](MemoryId) { scratch.add(residence.allocate(memory, box_bytes)); });
   const auto new_scratch = [&]() -> Place { return {memory, scratch.next(), true}; };
@@ -159,7 +159,7 @@ Event BufferCore::merge(const Step& step, const Request& request) {
     if (!target.is_dense) residence.add_uses({memory, over, Intent::write}, {&step.box, 1});
     stream.wait(over);
   };
-  // All has landed before a value is changed: when a device is lost meanwhile, it still is what it was.
+  // All values have landed before any value changes: when a device is lost in between, each still has its old value.
   std::vector<Place> partial;
   step.before.partial.for_each([&](MemoryId other) {
     partial.push_back(other == memory ? here : new_scratch());
@@ -172,8 +172,8 @@ Event BufferCore::merge(const Step& step, const Request& request) {
     fetch(step.source, sum, after);
   }
   wait_for(stream, before(memory, Intent::write));
-  // The value first and then the partial ones, by memory: the order in which floats are added does not depend on who
-  // asks. Where this memory is partial itself, the value is made beside.
+  // First the value, then the partial values in the order of their memories, so the order in which floats are added
+  // does not depend on the reader. Where this memory is partial itself, the sum is built in scratch memory.
   const Index offset = shape.offset_bytes(step.box);
   for (const Place& from : partial)
     stream.combine(elements_of(step.box, from.is_dense, sum.is_dense), step.before.combine, shape.type,
@@ -243,7 +243,7 @@ void BufferCore::carry_out(const Step& step, const Request& request) {
 
 std::size_t BufferCore::copies_together(std::span<const Step> steps, MemoryId memory) const {
   const auto is_copy = [](const Step& step) { return step.kind == Step::Kind::copy || step.kind == Step::Kind::take; };
-  // A list is longer than what one copy needs by far.
+  // Bounds the memory of a list; 64 copies share the cost of a launch well enough.
   constexpr std::size_t count_max = 64;
   std::size_t count = 1;
   if (!is_copy(steps[0]) || route_between(shape.devices, steps[0].source, memory) == Route::through_host) return count;
@@ -311,7 +311,7 @@ void BufferCore::carry_out(const Request& request, std::optional<Cause> asked) {
     throw;
   }
   std::span<CopyRecord> records = plan.records.all();
-  if (plan.own && !plan.own->empty()) records = records.first(records.size() - 1);  // it has been noted
+  if (plan.own && !plan.own->empty()) records = records.first(records.size() - 1);  // it has been recorded
   note_copies(records, memory, begin_ns);
   if (watch) watch->remember(memory);
 }

@@ -42,7 +42,7 @@ CopyPlan::CopyPlan(const BufferShape& shape, const Residence& residence, const R
 
 void add_records(const BufferShape& shape, const Residence& residence, std::span<const Step> steps,
                  const Request& request, std::optional<Cause> asked, Few<CopyRecord>& records) {
-  std::vector<std::vector<Box>> further;  // by record, beside its first
+  std::vector<std::vector<Box>> further;  // further boxes of each record
   const auto add = [&](const Step& step, MemoryId source, Cause cause) {
     if (source == request.memory || source < 0) return;
     const Device device = shape.devices.device_of(source);

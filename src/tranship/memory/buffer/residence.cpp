@@ -100,7 +100,7 @@ void Residence::register_foreign(MemoryId source, MemoryId target) {
 }
 
 std::vector<Event> Residence::events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const {
-  std::vector<Event> events;  // the last of each stream, after all others of it
+  std::vector<Event> events;  // one event for each stream, the latest
   const auto add = [&](const Box&, const CellState& cell) {
     for (const Use& use : cell.uses) {
       if (use.memory != memory || (!writes(intent) && !writes(use.intent))) continue;

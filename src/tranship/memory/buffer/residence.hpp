@@ -1,5 +1,5 @@
-// Private: Residence, which memory holds what of a buffer: its copies, the states of its cells, and the work on them
-// that may not be over.
+// Private: Residence, what each memory holds of a buffer: the copies, the states of the cells, and the work on them
+// that may still be running.
 #pragma once
 
 #include <memory>
@@ -17,21 +17,21 @@ namespace tranship::detail {
 
 class Residence {
  public:
-  /// `self` is the buffer in the list of those whose copies can leave a full memory.
+  /// `self` is the buffer's entry in Residents; a full memory never evicts the copy that it makes room for.
   Residence(const BufferShape& shape, const Resident& self);
 
   CellStates cells;
-  std::vector<std::shared_ptr<Storage>> copies;  // by memory
+  std::vector<std::shared_ptr<Storage>> copies;  // by memory; null: no copy
 
   bool has_copy(MemoryId memory) const { return std::size_t(memory) < copies.size() && copies[memory]; }
-  /// Makes room for the copy in a memory that was added after the buffer was made. Returns whether there was none.
+  /// Makes room for the copy in a memory that was added after the buffer was made. Returns true when it was needed.
   bool know(MemoryId memory) {
     if (std::size_t(memory) < copies.size()) return false;
     copies.resize(std::size_t(memory) + 1);
     return true;
   }
 
-  /// Whether `is_so(state)` for all cells of a region; `only` is cells.only() of it.
+  /// Returns true when `is_so(state)` holds for all cells of a region; `only` is cells.only() of that region.
   template <class F>
   bool all_of(const CellState* only, const Region& region, F&& is_so) const {
     if (only) return is_so(*only);
@@ -39,7 +39,7 @@ class Residence {
     cells.for_each(region, [&](const Box&, const CellState& cell) { all = all && is_so(cell); });
     return all;
   }
-  /// The cells of a region whose state `is_wanted(state)`.
+  /// Returns the cells of a region for whose state `is_wanted(state)` is true.
   template <class F>
   Region cells_where(const Region& region, F&& is_wanted) const {
     std::vector<Box> boxes;
@@ -50,24 +50,24 @@ class Residence {
   }
   /// Cells whose value would be lost with this memory's copy.
   Region needed(MemoryId memory) const;
-  /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
-  /// memory holds but for what is overwritten. Nothing where there is no such copy.
+  /// When a duplicate shares the copy that the request would change: the cells to copy into a copy of the buffer's own,
+  /// which are all that the memory holds without those that the request overwrites. Else nothing.
   std::optional<Region> own_copy_of(const Request& request) const;
 
-  /// Forgets what has been lost with devices.
+  /// Removes values that were lost with devices.
   void note_losses() {
     if (losses_.load(std::memory_order_acquire) > 0) forget_lost();
   }
-  /// Throws `device_lost` where the device of a request is lost.
+  /// Throws `device_lost` when the device of a request is lost.
   void check_device(const Request& request) const {
     if (losses_.load(std::memory_order_acquire) > 0) check_lost(request);
   }
   void forget_copy(MemoryId memory);
 
-  /// From the pool of a memory; what others can do without goes first when it is full.
+  /// Allocates from the pool of a memory; when it is full, copies of other buffers are released first.
   PoolBlock allocate(MemoryId memory, std::size_t bytes);
   std::shared_ptr<Storage> new_storage(MemoryId memory, bool is_guarded);
-  /// Tells the devices that copy between two memories of foreign memory among these.
+  /// Registers foreign memory among these two with the device that will copy from or to it.
   void register_foreign(MemoryId source, MemoryId target);
 
   std::vector<Event> events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
@@ -79,7 +79,7 @@ class Residence {
   void remember(const Use& use, std::span<const Box> boxes);
   void forget_lost();
   void check_lost(const Request& request) const;
-  /// What `f` allocates in a memory.
+  /// Calls `f`, which allocates in a memory, and releases other copies until it finds room.
   template <class F>
   auto with_room(MemoryId memory, F f);
   /// The array that a device makes by itself; empty where copies come from the pool.
@@ -88,7 +88,7 @@ class Residence {
   const BufferShape& shape_;
   const Resident& self_;
   Residents& residents_;
-  const std::atomic<int>& losses_;  ///< of devices
+  const std::atomic<int>& losses_;  ///< number of lost devices
 };
 
 inline bool holds(MemoryId memory, const CellState& cell) {

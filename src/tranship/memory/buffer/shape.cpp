@@ -7,7 +7,7 @@
 namespace tranship::detail {
 namespace {
 
-/// The lowest and the highest element of a view, in elements from the first one; an empty one has [0, -1].
+/// The lowest and highest element of a view, in elements relative to its first one; [0, -1] for an empty view.
 Interval reach_of(const Indices& extents, const Indices& strides) {
   Interval out{0, 0};
   for (int d = 0; d < extents.size(); ++d) {

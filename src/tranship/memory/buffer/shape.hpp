@@ -1,4 +1,4 @@
-// Private: BufferShape, what of a buffer never changes, and where its elements lie in any of its copies.
+// Private: BufferShape, the properties of a buffer that never change, and the offsets of its elements in every copy.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,23 @@ struct BufferShape {
   BufferShape(ElementType element_type, const Indices& shape, const Indices& steps, const BufferOptions& given);
 
   Devices& devices;
-  const std::uint64_t number;  ///< of all buffers of the process
+  const std::uint64_t number;  ///< unique in the process
   const ElementType type;
   const Indices extents;
   const Indices strides;
-  const Index size_bytes;    ///< of the elements
-  const Index lowest_bytes;  ///< from the first element to the lowest byte: 0 or negative
-  const Index span_bytes;    ///< from there to behind the highest
+  const Index size_bytes;    ///< of the elements, without gaps
+  const Index lowest_bytes;  ///< offset of the lowest byte from the first element: 0 or negative
+  const Index span_bytes;    ///< from the lowest byte to the end of the highest element
   const Region whole;
   const BufferOptions options;
 
   int element_bytes() const { return tranship::size_bytes(type); }
-  /// What kernels move at once: an element, or 16 bytes of a wider one.
+  /// Bytes that a stream moves at once: one element, or 16 bytes of a wider one.
   int width() const { return std::min(element_bytes(), 16); }
   Index offset_bytes(const Box& box) const;
   std::int64_t bytes_of(const Region& region) const { return region.count() * element_bytes(); }
-  /// Calls f(byte offset, element count) for each run of consecutive elements of a box of the buffer: rows, where the
-  /// last dimension is contiguous.
+  /// Calls f(byte offset, element count) for each run of consecutive elements of a box. Where the last dimension is
+  /// contiguous, a run is a row.
   template <class F>
   void for_each_row(const Box& box, F&& f) const {
     Indices rows = box.extents();

@@ -6,7 +6,7 @@ namespace tranship::detail {
 
 Storage::~Storage() {
   guard.reset();
-  registrations_.clear();  // before the memory
+  registrations_.clear();  // must end before the memory does
   if (pool) pool->free(block, uses_);
 }
 
@@ -19,7 +19,7 @@ void Storage::note(Event event) {
   if (same == uses_.end())
     uses_.push_back(event);
   else
-    same->number = std::max(same->number, event.number);  // buffers that share it may come in any order
+    same->number = std::max(same->number, event.number);  // buffers that share the copy may report in any order
 }
 
 std::vector<Event> Storage::uses() const {

@@ -1,4 +1,4 @@
-// Private: Storage, a piece of a memory that holds a copy of a buffer.
+// Private: Storage, the memory of one copy of a buffer.
 #pragma once
 
 #include <atomic>
@@ -15,31 +15,31 @@
 
 namespace tranship::detail {
 
-/// A piece of a memory that holds a copy. Several buffers hold it together after a duplicate, until one of them writes.
+/// The memory of one copy. After a duplicate several buffers share it until one of them writes.
 struct Storage {
-  Pool* pool = nullptr;  ///< none: foreign memory
+  Pool* pool = nullptr;  ///< null: foreign memory, or an array that the device made
   PoolBlock block;
   void* data = nullptr;
-  std::unique_ptr<Guard> guard;  ///< none: any code can touch it
-  std::shared_ptr<void> owner;   ///< of what is not the pool's
-  bool is_foreign = false;       ///< the program's own memory, which stays
-  /// Another buffer has held it, too: its uses are unknown to the cells of this one.
+  std::unique_ptr<Guard> guard;  ///< null: not guarded
+  std::shared_ptr<void> owner;   ///< keeps memory alive that does not come from the pool
+  bool is_foreign = false;       ///< the program's own memory, which is never evicted
+  /// Another buffer has shared this storage, so the cell states of one buffer do not know all uses.
   std::atomic<bool> was_shared = false;
-  std::atomic<std::uint64_t> last_use = 0;  ///< by Residents::now()
+  std::atomic<std::uint64_t> last_use = 0;  ///< Residents::now() at the last use
 
   Storage() = default;
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   ~Storage();
-  /// Remembers a use for the next user of the memory, or the buffer that is left alone with it.
+  /// Records a use, for the next user of the memory and for the buffer that remains its only holder.
   void note(Event event);
   std::vector<Event> uses() const;
-  /// Tells the driver of another memory, once, of the foreign bytes that it copies from or to.
+  /// Registers the foreign bytes with the driver of another memory, at the first call for each memory.
   void register_with(MemoryId memory, Driver& driver, void* lowest, std::size_t bytes);
 
  private:
   mutable std::mutex mutex_;
-  std::vector<Event> uses_;  // at most one for each stream
+  std::vector<Event> uses_;  // at most one event for each stream
   MemorySet registered_;
   std::vector<std::shared_ptr<void>> registrations_;
 };

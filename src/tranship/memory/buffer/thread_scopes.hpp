@@ -1,4 +1,4 @@
-// Private: the innermost scopes of a thread. Fibers carry their own.
+// Private: the innermost scopes of a thread. Each fiber has scopes of its own.
 #pragma once
 
 namespace tranship {

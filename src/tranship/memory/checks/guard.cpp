@@ -25,7 +25,7 @@ std::size_t whole_pages(std::size_t size_bytes) {
   return round_up(size_bytes, page_bytes());
 }
 
-/// Text in fixed memory; what does not fit is left out.
+/// Text in a fixed array, truncated to fit. The signal handler may read it.
 class Note {
  public:
   template <class... Args>
@@ -42,14 +42,14 @@ class Note {
 
 }  // namespace
 
-/// What the handler knows of a range. Never freed, but used again.
+/// A guarded range as the signal handler sees it. Records are reused and never freed, so the handler can walk the list.
 struct Guard::Record {
-  std::atomic<std::uintptr_t> begin = 0, end = 0;  // end 0: of nothing
+  std::atomic<std::uintptr_t> begin = 0, end = 0;  // end 0: unused
   std::atomic<int> element_bytes = 1;
-  Record* next = nullptr;       // of all, set once
-  Record* next_free = nullptr;  // under the lock of those who make guards
+  Record* next = nullptr;       // list of all records, set once
+  Record* next_free = nullptr;  // free list, under the mutex of Records
 
-  /// The lock of the notes. The handler may wait for it, for who holds it touches nothing guarded.
+  /// The lock of the notes. The handler may wait for it: code that holds it touches no guarded memory.
   std::atomic<bool> is_busy = false;
   Note buffer, size, open, legal_to_read, legal_to_write;
 
@@ -64,7 +64,7 @@ namespace {
 std::atomic<Guard::Record*> all_records = nullptr;
 struct sigaction handler_before;
 
-/// A number without a library: "0x7f00", "40".
+/// A number as text, without allocation: "0x7f00", "40".
 class Digits {
  public:
   Digits(std::uintptr_t number, int base) : size_(std::size_t(write(number, base) - text_.data())) {}
@@ -86,7 +86,7 @@ enum class Access : std::uint8_t { unknown, read, write };
 
 Access access_of([[maybe_unused]] const void* context) {
 #if defined(__x86_64__)
-  constexpr unsigned long is_write = 2;  // of the error code of a page fault
+  constexpr unsigned long is_write = 2;  // bit of a page fault's error code
   const auto error = static_cast<unsigned long>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR]);
   return error & is_write ? Access::write : Access::read;
 #else
@@ -118,9 +118,9 @@ void report(Guard::Record& record, std::uintptr_t address, Access access) {
   record.unlock();
 }
 
-/// As if there were no guards.
+/// Passes a fault on as if there were no guards.
 void pass_on(int signal, siginfo_t* fault, void* context) {
-  const bool is_sent = fault->si_code <= 0;  // by a process, not by a page
+  const bool is_sent = fault->si_code <= 0;  // sent by a process, not raised by a page
   if (handler_before.sa_flags & SA_SIGINFO) return handler_before.sa_sigaction(signal, fault, context);
   if (handler_before.sa_handler == SIG_IGN && is_sent) return;
   if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN)
@@ -140,7 +140,7 @@ void handle(int signal, siginfo_t* fault, void* context) {
         report(*at, address, access_of(context));
       }
   pass_on(signal, fault, context);
-  // A handler that thinks that it can go on would come here for ever.
+  // A previous handler that returns would fault here for ever.
   if (is_ours) std::signal(signal, SIG_DFL);
 }
 
@@ -225,7 +225,7 @@ void Guard::close(Intent intent, CallSite where) noexcept {
   if (found != open.end()) open.erase(found);
   last_lease_ = {++points_, where};
   if (intent != Intent::read) last_write_ = last_lease_;
-  // Where the system refuses, they stay open: less is found.
+  // When the system refuses, the pages stay open and fewer errors are found.
   [[maybe_unused]] const bool is_closed = set_pages();
 }
 

@@ -1,8 +1,8 @@
-// Private: Guard, pages of a buffer's copy that can be touched under a lease alone, and the report of who else does.
+// Private: Guard closes the pages of a buffer's copy while no lease covers them, and reports code that touches them.
 //
-// Pages are closed while no lease is open on the copy, readable while there are leases to read, and writable while one
-// writes. Code that breaks that is named on stderr, and the program then ends as one that has touched a forbidden page:
-// the handler of SIGSEGV that was there before has the next word.
+// Pages are closed while no lease is open on the copy, readable under read leases, and writable while a lease writes. A
+// forbidden access is described on stderr; then the SIGSEGV handler that was installed before runs, which by default
+// ends the program.
 #pragma once
 
 #include <cstddef>
@@ -21,33 +21,33 @@ namespace tranship::detail {
 /// Thread-safe: several buffers may share one copy.
 class Guard {
  public:
-  /// What a block must have, so that whole pages for `size_bytes` lie in it.
+  /// Size of a block in which whole pages for `size_bytes` fit at any alignment.
   static std::size_t room_bytes(std::size_t size_bytes);
-  /// Closes the pages in `room`, which has room_bytes(size_bytes), for a copy of `device`'s memory. Reports count bytes
-  /// and elements from the first byte.
+  /// Guards a copy in the memory of `device` and closes its pages, inside `room` of room_bytes(size_bytes). Reports
+  /// count bytes and elements from the first byte.
   Guard(void* room, std::size_t size_bytes, int element_bytes, const std::string& buffer, Device device);
-  /// They can be written again.
+  /// Leaves the pages writable.
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// The first byte.
+  /// The first guarded byte.
   void* data() const noexcept { return data_; }
 
-  /// Throws `no_memory` when the system refuses.
+  /// Enters a lease and sets the pages. Throws `no_memory` when the system refuses.
   void open(Intent intent, CallSite where);
   void close(Intent intent, CallSite where) noexcept;
-  /// For the library's own work.
+  /// Opens the pages for the library's own work; calls nest. open() throws `no_memory`.
   void open();
   void close() noexcept;
-  /// The buffer has been written in another memory.
+  /// Records for reports that the buffer was written in another memory.
   void written_elsewhere(Device device, CallSite where) noexcept;
 
   struct Record;
 
  private:
   struct Point {
-    std::uint64_t number = 0;  ///< by which points are ordered; 0: it has not happened
+    std::uint64_t number = 0;  ///< orders the points; 0: it has not happened
     CallSite where{"", 0};
   };
   enum class Pages : std::uint8_t { closed, readable, writable };
@@ -58,17 +58,17 @@ class Guard {
   std::size_t pages_bytes_;
   Record& record_;
 
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   Pages pages_ = Pages::writable;
-  int own_ = 0;                   // pieces of the library's own work
-  std::vector<CallSite> reads_;   // leases that are open
-  std::vector<CallSite> writes_;  // the same, of those that write
+  int own_ = 0;                   // pieces of the library's own work that are open
+  std::vector<CallSite> reads_;   // open read leases
+  std::vector<CallSite> writes_;  // open leases that write
   std::uint64_t points_ = 0;
   Point last_lease_, last_write_, last_elsewhere_;
   Device elsewhere_;
 };
 
-/// While one exists, the library itself may touch what is guarded. Null: nothing is.
+/// Lets the library itself touch guarded pages while the object lives. A null guard is allowed.
 class OwnAccess {
  public:
   explicit OwnAccess(Guard* guard) : guard_(guard) {

@@ -14,7 +14,7 @@ Poison::Poison(ElementType type) {
   width = std::min(tranship::size_bytes(type), 16);
   for (int i = 0; i < 16; ++i) bytes[i] = i % 2 == 0 ? 0xad : 0xde;
   is_told_apart = part_width > 2 || part == ElementType::f16 || part == ElementType::bf16 || part == ElementType::bool8;
-  // A quiet NaN with a payload of its own; the exponent is at the upper end of each part.
+  // A quiet NaN with a recognisable payload; the exponent is at the upper end of each part.
   for (int at = 0; at < width; at += part_width) switch (part) {
       case ElementType::f16:
         bytes[at + 1] = 0x7e;
@@ -28,7 +28,7 @@ Poison::Poison(ElementType type) {
       case ElementType::f64:
         bytes[at + 7] = 0x7f, bytes[at + 6] = 0xfd;
         break;
-      case ElementType::f128:  // 80 bits: exponent and sign, the explicit leading bit, then padding
+      case ElementType::f128:  // 80 bits: exponent and sign, explicit leading bit, then padding
         bytes[at + 9] = 0x7f, bytes[at + 8] = 0xff, bytes[at + 7] = 0xed;
         std::memset(bytes + at + 10, 0, 6);
         break;
@@ -75,7 +75,7 @@ Watch::OwnWork::~OwnWork() {
            watch_->buffer_.residence.events_before(memory, Intent::write, watch_->buffer_.shape.whole.boxes()))
         settle(event, Deadline::after_ns(device_timeout_ns));
     } catch (const Error&) {
-      // For good: work that may still touch the pages must find them open.
+      // They stay open for good, because work that may still touch them must not fault.
       watch_->guard_of(memory)->open();
     }
   }
@@ -93,7 +93,7 @@ void Watch::at_once(MemoryId memory, F f) const {
 
 std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
   if (!sees(memory)) return 0;
-  // FNV-1a over 8 bytes at a time, in four sums that do not wait for each other.
+  // FNV-1a over 8 bytes at a time, in four independent sums.
   constexpr std::uint64_t prime = 0x100000001b3;
   std::uint64_t sums[4] = {0xcbf29ce484222325, 1, 2, 3};
   const auto* data = static_cast<const unsigned char*>(buffer_.residence.copies[memory]->data);
@@ -160,7 +160,7 @@ bool Watch::is_unchanged(MemoryId memory) {
     seen.is_known = sum_of(memory, at_rest(memory)) == seen.sum;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::device_lost) throw;
-    return true;  // nothing is left to compare
+    return true;  // there is nothing left to compare
   }
   return seen.is_known;
 }
@@ -216,7 +216,7 @@ void Watch::add_found(const std::string& text) noexcept {
 void Watch::closing(int slot, Stream& stream, Ending ending) noexcept {
   const OpenLease& lease = buffer_.admission.lease(slot);
   if (checks_ != Checks::none) find([&] { check_closing(slot, stream, ending); });
-  // What its end makes stale is compared before it is poisoned.
+  // Copies that the commit makes stale are compared before they are poisoned.
   for (MemoryId memory = 0; memory < MemoryId(copies_.size()); ++memory)
     find([&] {
       if (is_unchanged(memory)) return;

@@ -1,9 +1,9 @@
-// Private: Watch finds accesses that no lease covers. Slow, for debugging: every device is waited for.
+// Private: Watch finds accesses that no lease covers. It is slow, since it waits for every device: for debugging.
 //
-// It writes poison (of floats a NaN) into copies that have become stale and into what a write lease has opened. It
-// remembers a checksum of each copy, but for what open leases write, and compares it before the buffer is used and
-// before the library itself changes the copy or gives it back. It closes the pages of copies on the host, see
-// guard.hpp. Without Checks it remembers the copies alone for which pointers have been noted.
+// It writes poison (NaN for floats) into stale cells and into what a write lease opens. It keeps a checksum of each
+// copy, without the cells that open leases write, and compares it before the buffer is used and before the library
+// itself changes the copy or gives it back. It closes the pages of copies on the host (guard.hpp). Without Checks it
+// keeps checksums only of copies for which pointers have been noted.
 #pragma once
 
 #include <cstdint>
@@ -22,50 +22,51 @@ class OwnAccess;
 /// How a lease ends.
 enum class Ending : std::uint8_t { committed, abandoned };
 
-/// The element that stands for "this has not been written"; 16 bytes at most, repeated for wider ones.
+/// The element that marks cells as unwritten; at most 16 bytes, repeated for wider elements.
 struct Poison {
   explicit Poison(ElementType type);
   int width = 0;
-  /// No program means this value. Integers of 1 and 2 bytes have none like that.
+  /// False for integers of 1 and 2 bytes: a program may mean each of their values.
   bool is_told_apart = true;
   unsigned char bytes[16] = {};
 };
 
-/// A part of what the lock of the buffer guards. Its calls are made with all streams that touch the copy finished or
-/// given before.
+/// Guarded by the lock of the buffer. At each call, all streams that touch the copy have finished, or their work was
+/// enqueued before.
 class Watch {
  public:
   Watch(BufferCore& buffer, Checks checks);
 
-  /// The buffer has so many memories from now on.
+  /// Sets the number of memories that the buffer knows.
   void know(std::size_t memories);
-  /// Before the buffer is used; `use` says by what. Throws what was found, and `invalid_use` for the first copy that
-  /// was changed without a lease.
+  /// Call before each use of the buffer; `use` names it for messages. Throws `invalid_use` for pending findings, and
+  /// for the first copy that was changed without a lease.
   void before_use(const char* use, CallSite where);
-  /// Before a copy is given back where there is no caller to throw to.
+  /// Call before a copy is given back in a call that cannot throw; keeps a finding for later.
   void before_loss(MemoryId memory) noexcept;
-  /// A lease has been opened, in slot `slot`.
+  /// Call after a lease has been opened in `slot`.
   void opened(int slot);
-  /// A lease is about to be closed; its commit follows.
+  /// Call before a lease is committed or abandoned.
   void closing(int slot, Stream& stream, Ending ending) noexcept;
-  /// All that closing it changes is done.
+  /// Call after all changes that closing the lease makes.
   void closed(int slot, Ending ending) noexcept;
-  /// A copy has been given back, or is another one.
+  /// Call when a copy is given back or replaced: drops its checksum.
   void forget(MemoryId memory);
-  /// After the library itself has changed a copy.
+  /// Call after the library has changed a copy: takes its checksum anew.
   void remember(MemoryId memory);
-  /// Pointers into a copy outlive its leases: it is remembered, whatever the Checks.
+  /// Pointers into a copy outlive its leases: checksums of it are kept, whatever the Checks.
   void note_pointers(MemoryId memory);
-  /// No pointers are left.
+  /// All noted pointers are gone.
   void forget_pointers();
-  /// The buffer is a duplicate of one that `other` watches.
+  /// Continues for a duplicate of the buffer that `other` watches.
   void take_over(const Watch& other);
-  /// Throws what was found when there was no caller to throw to.
+  /// Throws findings that calls which cannot throw have kept.
   void report();
-  /// Whether copies in a memory are to have a Guard.
+  /// Returns true when copies in this memory need a Guard.
   bool guards(MemoryId memory) const;
 
-  /// While one exists, the library's own work may touch all copies; its end waits for that work. Null: nothing happens.
+  /// Lets the library's own work touch all copies while it lives; its destructor waits for that work. A null watch is
+  /// allowed.
   class OwnWork {
    public:
     explicit OwnWork(const Watch* watch);
@@ -86,9 +87,9 @@ class Watch {
   };
   /// The cells of a copy that no open lease writes.
   Region at_rest(MemoryId memory) const;
-  /// Whether a copy has stayed what it was; once it has not, it is unknown.
+  /// Returns true when a copy still has its checksum. A changed copy loses it.
   bool is_unchanged(MemoryId memory);
-  /// A change has been found: it is told once.
+  /// Takes new checksums after a change was found, so that it is reported once.
   void accept(MemoryId memory);
   std::string change_of(MemoryId memory, const std::string& use) const;
   void add_found(const std::string& text) noexcept;
@@ -96,9 +97,9 @@ class Watch {
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
   Guard* guard_of(MemoryId memory) const;
-  /// Whether there is a copy that this can read and write.
+  /// Returns true when there is a copy that host functions can read and write.
   bool sees(MemoryId memory) const;
-  /// What f throws is found, but for the loss of a device, of which others tell.
+  /// Calls f and keeps its error as a finding, except `device_lost`, which the buffer reports itself.
   template <class F>
   void find(F f) noexcept;
   void check_closing(int slot, Stream& stream, Ending ending);
@@ -111,8 +112,8 @@ class Watch {
   Checks checks_;
   Poison poison_;
   std::vector<Seen> copies_;           // by memory
-  std::vector<CallSite> last_closed_;  // by memory: the last lease there
-  std::vector<std::uint64_t> lent_;    // by slot: of the region, when it was opened to be read
+  std::vector<CallSite> last_closed_;  // by memory: call site of the last lease closed there
+  std::vector<std::uint64_t> lent_;    // by slot: checksum of a read lease's region when it was opened
   std::string found_;
 };
 

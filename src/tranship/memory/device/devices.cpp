@@ -22,7 +22,7 @@ struct Processor {
   MemoryId memory = 0;
   std::unique_ptr<Driver> driver;
   std::atomic<Stream*> stream = nullptr;
-  std::vector<Stream*> idle;  // lent once, and given back
+  std::vector<Stream*> idle;  // streams of destroyed LentStreams, free to be lent again
 };
 
 struct Memory {
@@ -38,13 +38,13 @@ struct Memory {
   std::unique_ptr<Pool> pool, pinned_pool;
 };
 
-/// A list that grows while others read it: what is in it stays where it is.
+/// A list that one thread extends while others read it; elements never move.
 template <class T, std::size_t count_max>
 class Growing {
  public:
   std::size_t size() const noexcept { return count_.load(std::memory_order_acquire); }
   T& operator[](std::size_t at) const noexcept { return *all_[at]; }
-  /// One thread at a time. The caller has seen that there is room.
+  /// One thread at a time may call this, after it has checked that there is room.
   void add(std::unique_ptr<T> one) noexcept {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     all_[count] = std::move(one);
@@ -56,10 +56,10 @@ class Growing {
   std::atomic<std::size_t> count_ = 0;
 };
 
-constexpr std::size_t memories_max = 64;  // of a detail::MemorySet
+constexpr std::size_t memories_max = 64;  // the bits of a detail::MemorySet
 constexpr std::size_t devices_max = 256;
 
-/// Whether what it has been given is never over.
+/// Returns true when work on the stream will never complete.
 bool is_lost(Stream& stream) {
   return lost_with(stream.event()).has_value();
 }
@@ -79,7 +79,7 @@ const DeviceFamily& family_of(std::string_view kind) {
               join_text(names, ", "));
 }
 
-/// Why a Devices has none of a kind: what the kind says, or that it was not asked for.
+/// The reason why a Devices has no device of a kind: the kind's own note, or that it was made without.
 std::string why_none(DeviceKind kind) {
   const std::string_view name = name_of(kind);
   const auto family =
@@ -114,7 +114,7 @@ struct Devices::State {
   Processor& processor_of(Device device) const;
   [[noreturn]] void refuse(Device device) const;
   std::unique_ptr<Stream> make_stream(Processor& processor);
-  /// Under streams_mutex.
+  /// Call with streams_mutex held.
   Stream& add_stream(Processor& processor);
   Stream& stream_in(std::atomic<Stream*>& place, Processor& processor);
   Stream& borrow(Processor& processor);
@@ -125,15 +125,15 @@ struct Devices::State {
   CopyLedger ledger;
   Residents residents;
   std::atomic<int> losses = 0;
-  std::mutex sets_mutex;  // of those who add devices
+  std::mutex sets_mutex;  // serialises add() and steps()
   std::vector<std::unique_ptr<DeviceSet>> sets;
   Growing<Processor, devices_max> processors;
-  std::vector<std::unique_ptr<Stream>> streams;  // all, for their events may still be held
+  std::vector<std::unique_ptr<Stream>> streams;  // every stream ever made, because callers may still hold its events
   std::mutex streams_mutex;
   Growing<Memory, memories_max> memories;
 };
 
-/// What make_stream hands out. The stream that does the work outlives it, for the sake of those who hold its events.
+/// The stream that make_stream() returns. The inner stream does the work and outlives it, so its events stay valid.
 class Devices::State::LentStream final : public Stream {
  public:
   LentStream(State& state, Processor& processor, Stream& inner) : state_(state), processor_(processor), inner_(inner) {}
@@ -141,7 +141,7 @@ class Devices::State::LentStream final : public Stream {
     try {
       tranship::finish(inner_.event(), Deadline::after_ns(state_.wait_timeout_ns));
     } catch (const Error&) {
-      // The next one who gets it comes after what hangs.
+      // The next borrower's work comes after the work that hangs.
     }
     state_.give_back(processor_, inner_);
   }
@@ -171,7 +171,7 @@ class Devices::State::LentStream final : public Stream {
   Stream& inner_;
 };
 
-/// The host, as a set of one device.
+/// The host as a DeviceSet of one device.
 class HostSet final : public DeviceSet {
  public:
   explicit HostSet(std::int64_t wait_timeout_ns) : wait_timeout_ns_(wait_timeout_ns) {}
@@ -204,7 +204,7 @@ void Devices::State::add(const DevicesOfKind& devices) {
   }
 }
 
-/// All is made before anything is added.
+/// Makes everything before it adds anything, so a failure changes nothing.
 void Devices::State::add_all_of(DeviceSet& set) {
   const PoolOptions pool_options{.wait_timeout_ns = wait_timeout_ns};
   const auto count = std::size_t(set.count());
@@ -240,7 +240,7 @@ void Devices::State::add_all_of(DeviceSet& set) {
     streams.reserve(streams.size() + new_streams.size());
     for (auto& stream : new_streams) streams.push_back(std::move(stream));
   }
-  // A device can be found once its memory can.
+  // Memories first: a device that can be found must have its memory.
   for (auto& memory : new_memories) memories.add(std::move(memory));
   for (auto& processor : new_processors) processors.add(std::move(processor));
 }
@@ -283,7 +283,7 @@ Stream& Devices::State::add_stream(Processor& processor) {
   return *streams.back();
 }
 
-/// What stands there, or what takes its place where the device goes on without it.
+/// Returns the stream in `place`. A lost stream is replaced first, unless its own device is lost.
 Stream& Devices::State::stream_in(std::atomic<Stream*>& place, Processor& processor) {
   if (losses.load(std::memory_order_acquire) == 0) return *place.load(std::memory_order_acquire);
   const auto stays = [&] {
@@ -303,7 +303,7 @@ Stream& Devices::State::borrow(Processor& processor) {
     if (!is_lost(*stream)) return *stream;
   }
   Stream& stream = add_stream(processor);
-  // Giving it back must not fail.
+  // So that give_back() cannot fail.
   processor.idle.reserve(streams.size());
   return stream;
 }
@@ -313,7 +313,7 @@ void Devices::State::give_back(Processor& processor, Stream& stream) noexcept {
   processor.idle.push_back(&stream);
 }
 
-/// Streams may wait for each other, so none is destroyed before all are done.
+/// Streams may wait for each other, so all must finish before one is destroyed.
 void Devices::State::finish_all() {
   const Deadline deadline = Deadline::after_ns(wait_timeout_ns);
   for (const auto& stream : streams) settle(stream->event(), deadline);
@@ -325,7 +325,7 @@ Devices::~Devices() {
   try {
     state_->finish_all();
     for (const auto& set : state_->sets) set->stop();
-    // Blocks of one memory have been used by streams of another.
+    // Streams of other memories have used blocks of these pools, so all pools go while every stream still exists.
     for (std::size_t i = 0; i < state_->memories.size(); ++i) state_->memories[i].pool.reset();
     for (std::size_t i = 0; i < state_->memories.size(); ++i) state_->memories[i].pinned_pool.reset();
   } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Detail: Devices: all devices of a process with their memories, pools and streams. Buffers belong to one of these.
+// Detail: Devices, the devices of a process with their memories, pools and streams. Each buffer belongs to one Devices.
 #pragma once
 
 #include <any>
@@ -20,8 +20,8 @@ class Driver;
 class Pool;
 class Residents;
 
-/// The devices of one kind that a Devices is to have: the name under which the kind is registered (driver.hpp), and its
-/// options, a struct that has that name as its member `kind`. FakeDevices (fake_devices.hpp) is one.
+/// A request for the devices of one kind. `Options` is the kind's own struct, whose member `kind` is the name under
+/// which the kind is registered (driver.hpp); FakeDevices (fake_devices.hpp) is one.
 class DevicesOfKind {
  public:
   template <class Options>
@@ -39,68 +39,74 @@ class DevicesOfKind {
 };
 
 struct DevicesOptions {
-  /// Beside the host, in the order in which they are listed.
+  /// The devices beside the host, in this order.
   std::vector<DevicesOfKind> kinds = {};
-  /// The timeout of waits that no caller gives a deadline: those of streams where work is over when it has been given,
-  /// of pools, and of destructors.
+  /// Timeout of waits for which no caller gives a deadline: those of pools, of destructors, and of streams that run
+  /// work inside the call that enqueues it.
   std::int64_t wait_timeout_ns = 30'000'000'000;
 };
 
 class Devices {
  public:
-  /// Throws `invalid_use` for options that contradict each other, for a kind that this build does not have, and for
-  /// more than 64 memories.
+  /// Throws `invalid_use` for options that contradict each other, for a kind that this build lacks, and for more than
+  /// 64 memories.
   explicit Devices(const DevicesOptions& options = {});
-  /// Finishes the work of all streams first, but for what is lost. Work that hangs keeps what it may use, for good.
+  /// Finishes the work of all streams, except lost work. When work hangs until the timeout, everything that it may use
+  /// is leaked.
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
-  /// The process's own: the host, and what this process has of each kind: as many fake devices as the environment
-  /// variable TRANSHIP_FAKE_DEVICES says. Never destroyed. Throws `bad_text` when that is not a number.
+  /// The process-wide Devices: the host, and all devices of each registered kind. The environment variable
+  /// TRANSHIP_FAKE_DEVICES gives the number of fake devices. Never destroyed. Throws `bad_text` when the variable
+  /// is not a number.
   static Devices& standard();
 
-  /// Adds devices; buffers that were made before can be on them, too. Thread-safe. Throws what the constructor throws,
-  /// and `invalid_use` for a device that is there; then nothing is added.
+  /// Adds devices; existing buffers can use them, too. Thread-safe. Throws what the constructor throws, and
+  /// `invalid_use` for a device that is already there; a failed call adds nothing.
   void add(const DevicesOfKind& devices);
 
   int memory_count() const noexcept;
-  /// Where the work of a device belongs. Throws `invalid_use` for a device that is not there, naming those that are.
+  /// The memory and the stream of a device. Throws `invalid_use`, with a list of the devices, for one that is not
+  /// there.
   struct Place {
     MemoryId memory = 0;
     Stream* stream = nullptr;  ///< see stream()
   };
   Place place(Device device) const;
   MemoryId memory_of(Device device) const { return place(device).memory; }
-  /// The device by which a memory is called.
+  /// The device that names a memory: the first of those that share it.
   Device device_of(MemoryId memory) const noexcept;
   std::vector<Device> list() const;
 
-  /// The kind of device whose memory this is: "host", "fake".
+  /// The kind of device that has this memory: "host", "fake", ...
   std::string_view kind_of(MemoryId memory) const noexcept;
 
   Driver& driver(MemoryId memory) const noexcept;
   Pool& pool(MemoryId memory) const noexcept;
-  /// Memory of the host that this memory's devices copy from and to at full speed.
+  /// Host memory that the devices of this memory copy from and to at full speed.
   Pool& pinned_pool(MemoryId memory) const noexcept;
-  /// The stream of a device that is used when none is named, and the one on which buffers copy. The host's are one, on
-  /// which work is over when it has been given. Another one after it has been lost with another device.
+  /// stream() is used where a caller names none; copy_stream() is where buffers copy. On the host, work on either has
+  /// completed when the call that enqueues it returns. A stream that was lost with another device is replaced by a new
+  /// one.
   Stream& stream(Device device) const { return *place(device).stream; }
   Stream& copy_stream(MemoryId memory) const;
-  /// One of its own, to be destroyed before this. Its events stay valid after it; what did the work is used again.
+  /// A stream for the caller alone, who must destroy it before this Devices. Its events stay valid after it; the stream
+  /// behind it is lent again.
   std::unique_ptr<Stream> make_stream(Device device) const;
-  /// False for a stream of other Devices, whose devices may have the same names. True for one that was made without
-  /// any.
+  /// Returns false for a stream of another Devices, whose devices may have equal names. Returns true for a stream that
+  /// was made without any Devices.
   bool has(const Stream& stream) const noexcept { return !stream.home() || stream.home() == state_.get(); }
 
-  /// The ledger of all copies of all buffers that belong here.
+  /// Records the copies of all buffers of this Devices.
   CopyLedger& ledger() const noexcept;
-  /// All buffers that belong here.
+  /// All buffers of this Devices, for eviction.
   Residents& residents() const noexcept;
 
-  /// How many devices have been lost until now, see Driver::loss.
+  /// Number of devices lost so far, see Driver::loss.
   const std::atomic<int>& losses() const noexcept;
 
-  /// Of `deferred` fakes: runs up to `count` pieces of work that may run, drawn from the seed. Returns how many ran.
+  /// For fake devices with FakeTiming::deferred: runs up to `count` pieces of work that are ready, in an order drawn
+  /// from the seed. Returns how many ran.
   int steps(int count);
 
  private:

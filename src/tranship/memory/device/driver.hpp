@@ -1,5 +1,5 @@
-// Private: Driver, what one kind of device must offer. A new kind implements this, Stream and DeviceSet, and registers
-// itself; nothing else changes.
+// Private: Driver, the seam for one kind of device. A new kind implements Driver, Stream (stream.hpp) and DeviceSet,
+// and calls register_devices; nothing else changes. host_device.hpp and fake_device.hpp are the models.
 #pragma once
 
 #include <any>
@@ -17,24 +17,24 @@
 
 namespace tranship {
 
-/// What a driver has done, for tests and measurements. A device that does not count says 0.
+/// Counts for tests and measurements. A driver that does not count returns 0.
 struct DriverCounts {
-  std::int64_t launches = 0;          ///< pieces of work that its streams have been given
-  std::int64_t pinned_bytes = 0;      ///< that are allocated now
-  std::int64_t registered_bytes = 0;  ///< that are registered now
+  std::int64_t launches = 0;          ///< pieces of work enqueued on its streams
+  std::int64_t pinned_bytes = 0;      ///< allocated now
+  std::int64_t registered_bytes = 0;  ///< registered now
 };
 
-/// An array that a device has made by itself, see Driver::make_array.
+/// An array that a device has made itself, see Driver::make_array.
 struct DeviceArray {
-  void* lowest = nullptr;       ///< the address of its lowest element, to streams of the device
-  std::shared_ptr<void> owner;  ///< with which it goes
+  void* lowest = nullptr;       ///< address of the lowest element, for streams of the device
+  std::shared_ptr<void> owner;  ///< keeps the array alive
 };
 
-/// Allocates memory of the host that a device copies from and to at full speed. Thread-safe.
+/// Allocates host memory that a device copies from and to at full speed. Thread-safe.
 class PinnedMemory {
  public:
   virtual ~PinnedMemory() = default;
-  /// As Driver::allocate.
+  /// Same contract as Driver::allocate.
   virtual void* allocate_pinned(std::size_t size_bytes) = 0;
   virtual void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept = 0;
 };
@@ -42,42 +42,44 @@ class PinnedMemory {
 /// One memory. Thread-safe.
 class Driver : public PinnedMemory {
  public:
-  /// The device whose memory this is; of several that share it, the first.
+  /// The device of this memory; the first one, where several share it.
   virtual Device device() const noexcept = 0;
-  /// At least 256-byte aligned, contents arbitrary; null when there is no room. `size_bytes` > 0.
-  /// Throws `device_lost`.
+  /// Returns memory that is at least 256-byte aligned, with arbitrary contents; null when there is no room.
+  /// `size_bytes` > 0. Throws `device_lost`.
   virtual void* allocate(std::size_t size_bytes) = 0;
   virtual void deallocate(void* memory, std::size_t size_bytes) noexcept = 0;
-  /// The copy of a buffer, of `count` elements one after the other, for devices whose arrays are more than bytes. Empty
-  /// where copies come from a pool that calls allocate(). Throws `no_memory` when there is no room.
+  /// Makes an array of `count` consecutive elements as the copy of a buffer, on devices whose arrays are more than
+  /// bytes. Returns nothing on devices whose copies come from a pool, through allocate(). Throws `no_memory` when there
+  /// is no room.
   virtual std::optional<DeviceArray> make_array([[maybe_unused]] ElementType type, [[maybe_unused]] Index count) {
     return {};
   }
-  /// The host's own, where all of it is like that.
+  /// By default plain host memory, for devices that copy from all of it at full speed.
   void* allocate_pinned(std::size_t size_bytes) override;
   void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept override;
-  /// Makes memory of the host that others have allocated like that, until what it returns goes: before the memory does.
-  /// Null where there is nothing to do, or where the system refuses it, for copies from and to it work without.
+  /// Pins host memory that others have allocated, until the returned owner goes, which must be before the memory does.
+  /// Returns null where there is nothing to do or the system refuses, because copies work without.
   virtual std::shared_ptr<void> register_foreign([[maybe_unused]] void* first,
                                                  [[maybe_unused]] std::size_t size_bytes) {
     return {};
   }
-  /// What all that is allocated may have; INT64_MAX where that is not known.
+  /// Limit of the sum of all allocations; INT64_MAX where it is not known.
   virtual std::int64_t capacity_bytes() const noexcept { return INT64_MAX; }
-  /// Events of it may not be used after it is destroyed; those of Devices::make_stream may.
+  /// Events of the stream are invalid after it is destroyed; those of a stream from Devices::make_stream stay valid.
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  /// Whether a stream of this device may copy from and to the memory of `other`. All reach the host.
+  /// Returns true when a stream of this device may copy from and to the memory of `other`. Every device reaches the
+  /// host.
   virtual bool reaches(Device other) const noexcept = 0;
-  /// Whether host code may load and store in this memory by its address.
+  /// Returns true when host code may load and store in this memory by its address.
   virtual bool is_host_memory() const noexcept = 0;
-  /// Whether host functions that run on its streams (Stream::run) may.
+  /// Returns true when host functions on its streams (Stream::run) may load and store in this memory.
   virtual bool runs_host_functions() const noexcept { return true; }
   virtual DriverCounts counts() const noexcept { return {}; }
-  /// Why the device does no work any more, and what its memory held is gone; empty while it works.
+  /// Why the device is lost: it does no more work and its memory is gone. Empty while it works.
   virtual std::string loss() const { return {}; }
 };
 
-/// Pinned memory as a pool takes it. It has no streams.
+/// Presents pinned memory as a Driver, for a Pool. It has no streams.
 class PinnedDriver final : public Driver {
  public:
   explicit PinnedDriver(PinnedMemory& memory) : memory_(memory) {}
@@ -94,50 +96,51 @@ class PinnedDriver final : public Driver {
   PinnedMemory& memory_;
 };
 
-/// What a set of devices needs of the Devices (devices.hpp) that it belongs to, and outlives.
+/// The part of a Devices (devices.hpp) that its DeviceSets use. The Devices outlives them.
 struct DeviceSetOptions {
-  std::int64_t wait_timeout_ns;  ///< as DevicesOptions say
-  /// A set adds 1 for each device that is lost, before its streams say so (release).
+  std::int64_t wait_timeout_ns;  ///< DevicesOptions::wait_timeout_ns
+  /// The set adds 1, with release order, for each device that is lost, before its streams report the loss.
   std::atomic<int>& losses;
 };
 
-/// All devices of one kind, of one Devices. It outlives their drivers and streams.
+/// All devices of one kind in one Devices. It outlives their drivers and streams.
 class DeviceSet {
  public:
   virtual ~DeviceSet() = default;
   virtual int count() const noexcept = 0;
   virtual Device device(int ordinal) const noexcept = 0;
-  /// One for each device; those of devices that share a memory share what is counted.
+  /// Makes the driver of one device. Drivers of devices that share a memory share the count of what is allocated.
   virtual std::unique_ptr<Driver> make_driver(int ordinal) = 0;
-  /// The device whose memory this device has: itself, or an earlier one.
+  /// The ordinal of the device whose memory this device uses: itself, or an earlier one.
   virtual int memory_of(int ordinal) const noexcept { return ordinal; }
-  /// Ends what runs streams, whose work is over or lost: they may look at each other until then.
+  /// Stops the threads that run streams. Their work has completed or is lost; until this call they may look at each
+  /// other.
   virtual void stop() noexcept {}
   /// See Devices::steps.
   virtual int steps([[maybe_unused]] int count) { return 0; }
 };
 
-/// What this process has of a kind of device, for people.
+/// A description, for people, of what this process has of a kind.
 struct DeviceFamilyState {
   int count = 0;
-  std::string note;  ///< one line: the names of the devices, or why there is none
+  std::string note;  ///< one line: the names of the devices, or why there are none
 };
 
-/// One kind of device, by the name of its options.
+/// A registered kind of device.
 struct DeviceFamily {
   std::string_view kind;
-  /// The devices that the kind's options ask for. Throws `invalid_use` where they contradict each other.
+  /// Makes the devices that the options ask for. Throws `invalid_use` where options contradict each other.
   std::unique_ptr<DeviceSet> (*make)(const std::any& kind_options, const DeviceSetOptions& options) = nullptr;
-  /// The options for what this process has of the kind, for Devices::standard(); empty where it has none. May throw
-  /// `bad_text` for a variable of the environment.
+  /// Returns options for all devices of the kind in this process, for Devices::standard(); nothing where there are
+  /// none. Throws `bad_text` for an invalid environment variable.
   std::optional<DevicesOfKind> (*standard)() = nullptr;
-  /// Null where there is nothing to say. May throw as standard() does.
+  /// Null where there is nothing to say. Throws what standard() throws.
   DeviceFamilyState (*state)() = nullptr;
 };
-/// To be called before any other thread runs, as initialisers of static variables are. Throws `invalid_use`, with its
-/// name, for a kind that is registered already, and for one that lacks a function.
+/// Call before any other thread runs, for instance in the initialiser of a static variable. Throws `invalid_use` for a
+/// kind that is already registered and for one that lacks a function.
 void register_devices(const DeviceFamily& family);
-/// All kinds of this build, in the order of their registration.
+/// All registered kinds, in the order of their registration.
 std::span<const DeviceFamily> device_families();
 
 }  // namespace tranship

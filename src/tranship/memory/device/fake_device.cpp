@@ -25,20 +25,20 @@ namespace {
 
 using Lock = std::unique_lock<std::mutex>;
 
-/// What a device does: all of it, or the half that it has done when it is lost meanwhile.
+/// One piece of work. run_half() is the part that has happened when the device is lost in the middle of it.
 struct Work {
   virtual ~Work() = default;
   virtual void run() = 0;
   virtual void run_half() {}
 };
 
-/// Work, or (without any) a wait for `after`.
+/// A piece of work, or, where `work` is null, a wait for `after`.
 struct Piece {
   std::unique_ptr<Work> work;
   Event after;
 };
 
-/// Empty for one element.
+/// Empty for a block of one element.
 std::optional<CopyBlock> half_of(CopyBlock block) {
   for (int d = 0; d < block.dims; ++d)
     if (block.extents[d] > 1) {
@@ -48,7 +48,7 @@ std::optional<CopyBlock> half_of(CopyBlock block) {
   return {};
 }
 
-/// `Block` is a CopyBlock, or a reference to one where the work is not kept.
+/// `Block` is a CopyBlock, or a reference to one where the work runs inside the call.
 template <class Block>
 struct CopyWork final : Work {
   CopyWork(const CopyBlock& all, int element_width, const void* from, void* to)
@@ -110,15 +110,15 @@ struct KernelWork final : Work {
   std::unique_ptr<Kernel> kernel;
 };
 
-/// When a device is lost, and whether it is.
+/// When a device will be lost, and whether it is.
 struct Loss {
-  std::int64_t after = -1;  ///< pieces of work; -1: never
-  std::mutex mutex;         ///< of `done`; who does a piece of work holds it, so that none goes on after the loss
+  std::int64_t after = -1;  ///< pieces of work before the loss; -1: never
+  std::mutex mutex;         ///< guards `done`; held during each piece of work, so that none continues after the loss
   std::int64_t done = 0;
   std::atomic<bool> has_happened = false;
 };
 
-/// The memories of all fake devices: who has how much, and whose an address is.
+/// The memories of all fake devices: how much each has allocated, and which memory an address belongs to.
 class Memories {
  public:
   Memories(int count, std::int64_t capacity_bytes)
@@ -140,7 +140,7 @@ class Memories {
     stretches_.erase(address_of(first));
     free_on_host(first);
   }
-  /// -1 for what is the host's.
+  /// Returns -1 for an address of the host.
   int memory_at(const void* address) const {
     const Lock lock(mutex_);
     auto next = stretches_.upper_bound(address_of(address));
@@ -165,17 +165,17 @@ class Memories {
 class QueuedStream;
 class DeferredStream;
 
-/// The order in which the work of all deferred streams happens. Everything that the streams hold is under its lock.
+/// Decides the order in which work of all deferred streams runs. Its lock guards all state of the streams.
 class DeferredOrder {
  public:
   explicit DeferredOrder(std::uint64_t seed) : random_(seed) {}
   void add(DeferredStream& stream);
   void remove(DeferredStream& stream) noexcept;
   void give(DeferredStream& stream, Piece piece);
-  /// Runs what this point needs and nothing else.
+  /// Runs the work that this point depends on and nothing else.
   void finish(DeferredStream& stream, std::uint64_t number, Deadline deadline);
   int steps(int count);
-  /// Under the lock: a device has been lost.
+  /// Call with the lock held, when a device has been lost.
   void break_lost() noexcept;
 
  private:
@@ -237,7 +237,7 @@ struct FakeMachine::State {
     throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {}",
                 to_string(Device::fake(ordinal)), loss_of(lost_ordinal));
   }
-  /// Whether a device has done a piece of work; if not, it is lost.
+  /// Runs a piece of work and returns true, or returns false when the device is lost.
   bool run(int ordinal, Work& work);
 
   FakeDevices fake;
@@ -306,12 +306,12 @@ class EagerFakeStream final : public EagerStream {
   FakeMachine::State& machine_;
 };
 
-/// Work in a queue; who takes it out is up to the timing.
+/// A stream with a queue; a subclass decides when pieces leave it.
 class QueuedStream : public Stream {
  public:
   QueuedStream(FakeMachine::State& machine, int ordinal) : machine_(machine), ordinal_(ordinal) {}
 
-  /// The device is lost: a thread that waits for this stream must look again.
+  /// The device is lost: threads that wait for this stream must check again.
   virtual void wake() noexcept = 0;
   virtual void stop() noexcept {}
 
@@ -368,7 +368,7 @@ class QueuedStream : public Stream {
     queue_.push_back(std::move(piece));
     given_.fetch_add(1, std::memory_order_release);
   }
-  /// Does it and frees it, before it counts as over; false when that breaks the stream.
+  /// Runs a piece and destroys it, before it counts as done. Returns false when that breaks the stream.
   bool run_piece(Piece piece) {
     if (!piece.work || machine_.run(ordinal_, *piece.work)) return true;
     break_with(ordinal_);
@@ -376,9 +376,9 @@ class QueuedStream : public Stream {
   }
   void count_done() { done_.fetch_add(1, std::memory_order_release); }
 
-  /// From now on it does no work, for a device is lost.
+  /// Stops all further work, because a device is lost.
   void break_with(int lost_ordinal) { broken_with_.store(lost_ordinal, std::memory_order_release); }
-  /// -1: none.
+  /// Returns -1 when no device is lost.
   int lost_ordinal() const {
     return machine_.is_lost(ordinal_) ? ordinal_ : broken_with_.load(std::memory_order_acquire);
   }
@@ -408,7 +408,7 @@ class DeferredStream final : public QueuedStream {
     machine_.order.add(*this);
   }
   ~DeferredStream() override {
-    // Takes no time but that of the work itself, for whatever it waits for is run here too.
+    // This waits for no other thread: all work that it depends on runs here.
     settle(event(), Deadline::never());
     machine_.order.remove(*this);
   }
@@ -421,7 +421,7 @@ class DeferredStream final : public QueuedStream {
 
  private:
   friend DeferredOrder;
-  void wake() noexcept override {}  // they look when they come to it
+  void wake() noexcept override {}  // waiters check when they run work
   void give(Piece piece) override { machine_.order.give(*this, std::move(piece)); }
   bool is_runnable() const { return !queue_.empty() && tranship::is_over(queue_.front().after); }
   void run_first() {
@@ -432,7 +432,7 @@ class DeferredStream final : public QueuedStream {
     else
       machine_.order.break_lost();
   }
-  /// Whether there is something that is never done; it is forgotten.
+  /// Returns true, and forgets the queue, when its first piece will never run.
   bool breaks() {
     if (queue_.empty()) return false;
     if (lost_ordinal() < 0) {
@@ -464,15 +464,15 @@ void DeferredOrder::give(DeferredStream& stream, Piece piece) {
   stream.push(std::move(piece));
 }
 
-/// Those that wait for lost work are lost, too.
+/// Streams that wait for lost work are lost, too.
 void DeferredOrder::break_lost() noexcept {
   while (std::any_of(streams_.begin(), streams_.end(), [](DeferredStream* stream) { return stream->breaks(); }))
     ;
 }
 
-/// Returns when it is over, or never will be.
+/// Returns when the work has completed, or never will.
 void DeferredOrder::finish(DeferredStream& stream, std::uint64_t number, Deadline deadline) {
-  // What each goal waits for lies above it. An event names work that was given before, so no goal comes twice.
+  // Each goal waits for the one above it. An event names work enqueued before it, so no goal occurs twice.
   std::vector<Event> goals{{&stream, number}};
   const Lock lock(mutex_);
   while (!goals.empty()) {
@@ -486,7 +486,7 @@ void DeferredOrder::finish(DeferredStream& stream, std::uint64_t number, Deadlin
       return;
     }
     if (deadline.passed()) stream.fail_late(number);
-    if (!has(goal.stream)) {  // of other Devices
+    if (!has(goal.stream)) {  // of another Devices
       tranship::finish(goal, deadline);
       continue;
     }
@@ -567,7 +567,7 @@ class ThreadedStream final : public QueuedStream {
     if (is_over(number)) return;
     check_given(number);
     Lock lock(mutex_);
-    // The clock of now_ns().
+    // steady_clock is the clock of now_ns().
     const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.at_ns())};
     if (!work_over_.wait_until(lock, until, [&] { return is_over(number) || lost_ordinal() >= 0; })) fail_late(number);
     if (!is_over(number)) check_here();
@@ -585,24 +585,24 @@ class ThreadedStream final : public QueuedStream {
     }
     given_work_.notify_one();
   }
-  /// Whether it is over; if not, the stream is broken.
+  /// Returns true when the event has completed; otherwise the stream is broken.
   bool wait_here(Event event) {
-    // A device waits as long as it takes; who waits for the device has the deadline.
+    // No deadline: a device waits as long as it takes. Callers that wait for the device have one.
     settle(event, Deadline::never());
     const std::optional<Device> lost = tranship::lost_with(event);
     if (lost) break_with(lost->ordinal());
     return !lost;
   }
-  /// Ends when all work is over and no more will come, or in the middle of what breaks the stream.
+  /// Ends when the stream is stopped and its queue is empty, or at the piece that breaks the stream.
   void work() {
     const std::chrono::nanoseconds delay(machine_.fake.delay_ns);
     Lock lock(mutex_);
     for (;;) {
-      // Without an end, wait() is of GCC 12's library, and programs may run where GCC 11's is.
+      // wait() without a timeout needs the library of GCC 12, and programs may run with that of GCC 11.
       while (!given_work_.wait_for(lock, std::chrono::hours(1), [&] { return stopping_ || !queue_.empty(); })) {
       }
       if (queue_.empty()) return;
-      // Simulates a slow device; nothing relies on it.
+      // Simulates a slow device; correctness does not depend on it.
       if (delay.count() > 0) given_work_.wait_for(lock, delay, [&] { return stopping_; });
       Piece piece = std::move(queue_.front());
       queue_.pop_front();
@@ -702,7 +702,7 @@ const FakeDevices& checked(const FakeDevices& fake) {
   return fake;
 }
 
-constexpr int fake_count_max = 63;  // with the host, as many as there can be
+constexpr int fake_count_max = 63;  // with the host, as many memories as there can be
 
 int fake_devices_of_environment() {
   const char* text = std::getenv("TRANSHIP_FAKE_DEVICES");
@@ -738,7 +738,7 @@ void FakeMachine::stop() noexcept {
   std::vector<QueuedStream*> streams;
   {
     const Lock lock(state_->streams_mutex);
-    streams = state_->streams;  // not under the lock, which a thread needs that is about to end by a loss
+    streams = state_->streams;  // copied, because a thread that ends by a loss needs the lock
   }
   for (QueuedStream* stream : streams) stream->stop();
 }

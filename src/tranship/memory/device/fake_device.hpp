@@ -1,5 +1,6 @@
-// Private: devices without hardware, for tests. Their memory is the host's, but counted apart, and a stream refuses to
-// copy from or to the memory of a device that it does not reach. When work happens is one of FakeTiming.
+// Private: devices without hardware, for tests. Their memory is host memory that is counted per device; a stream
+// refuses to copy from or to a memory that its device does not reach. FakeTiming says when work runs. Options:
+// fake_devices.hpp.
 #pragma once
 
 #include <atomic>

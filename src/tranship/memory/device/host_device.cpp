@@ -19,20 +19,20 @@ namespace tranship {
 namespace {
 
 constexpr std::size_t alignment_bytes = 256;
-// Fewer pages are fewer misses when rows are far apart. What is rounded up is at most a third.
+// Huge pages save TLB misses when rows are far apart. Rounding up adds at most a third.
 constexpr std::size_t huge_page_bytes = std::size_t(2) << 20;
 constexpr std::size_t huge_bytes_min = 2 * huge_page_bytes;
 
 constinit std::atomic<std::size_t> fresh_bytes = 0;
 
-/// The byte that the whole element consists of, or -1.
+/// Returns the value of all bytes of an element when they are equal, else -1.
 int only_byte(const void* element, int width) {
   if (!element) return 0;
   const auto* bytes = static_cast<const unsigned char*>(element);
   return std::all_of(bytes, bytes + width, [&](unsigned char byte) { return byte == bytes[0]; }) ? bytes[0] : -1;
 }
 
-/// Calls f(canonical block). Blocks of one dimension, of which most are, have no other form.
+/// Calls f(canonical block). Most blocks have one dimension and are canonical already.
 template <class F>
 void with_canonical(const CopyBlock& block, int width, F f) {
   if (block.dims == 1) return f(block);
@@ -50,7 +50,7 @@ void* allocate_on_host(std::size_t size_bytes) noexcept {
   if (__builtin_add_overflow(size_bytes, alignment - 1, &room)) return nullptr;
   room -= room % alignment;
   void* memory = std::aligned_alloc(alignment, room);
-  // Only a hint: a system without huge pages gives others.
+  // Only a hint: a system without huge pages ignores it.
   if (memory && is_huge) ::madvise(memory, room, MADV_HUGEPAGE);
   return memory;
 }
@@ -68,7 +68,7 @@ std::shared_ptr<void> fresh_pages_on_host(std::size_t size_bytes) {
   const auto skipped =
       round_up(reinterpret_cast<std::uintptr_t>(pages), huge_page_bytes) - reinterpret_cast<std::uintptr_t>(pages);
   std::byte* const memory = static_cast<std::byte*>(pages) + skipped;
-  // Only a hint: a system without huge pages gives others.
+  // Only a hint: a system without huge pages ignores it.
   ::madvise(memory, size_bytes, MADV_HUGEPAGE);
   fresh_bytes.fetch_add(room, std::memory_order_relaxed);
   return {memory, [pages, room](void*) {

@@ -1,5 +1,5 @@
-// Private: the host as a device. Its streams are eager: work is over when it has been given, so their events are the
-// default one, and they keep nothing. Fake devices of the timing `eager` are the same.
+// Private: the host as a device. Its streams are eager: work completes inside the call that enqueues it, so every event
+// is the default one and streams have no state. Fake devices with FakeTiming::eager work in the same way.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,31 @@
 
 namespace tranship {
 
-/// What Driver::allocate promises, from the heap; huge pages where that pays. Freed by free_on_host.
+/// Allocates from the heap under the contract of Driver::allocate, with huge pages where that pays. Free with
+/// free_on_host().
 void* allocate_on_host(std::size_t size_bytes) noexcept;
 void free_on_host(void* memory) noexcept;
 
-/// From so many bytes on, the heap would ask the system for pages of their own, too.
+/// From this size on, the heap would also ask the system for separate pages.
 inline constexpr std::size_t fresh_pages_bytes_min = std::size_t(32) << 20;
-/// Zeros on pages that come when they are touched, aligned to huge pages; empty where there are none. Costs some calls
-/// of the system and no time for the bytes.
+/// Memory of zeros, aligned to huge pages, whose pages the system provides when they are touched; empty where the
+/// system refuses. Costs a few system calls, whatever the size.
 std::shared_ptr<void> fresh_pages_on_host(std::size_t size_bytes);
-/// The bytes of all such pages that the process has now, touched or not.
+/// The bytes of all such memory that the process holds now, touched or not.
 std::size_t fresh_bytes_on_host() noexcept;
 
-/// What Stream::copy and Stream::fill do. Blocks need not be canonical.
+/// Implements Stream::copy; with fill_on_host for Stream::fill. Blocks need not be canonical.
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target);
-/// The elements of a block, one after the other.
+/// Returns the elements of a block, packed.
 std::vector<std::byte> packed_on_host(const CopyBlock& block, int width, const void* source);
 void fill_on_host(const CopyBlock& block, int width, const void* element, void* target);
-/// Throws `invalid_use`: widths are 1, 2, 4, 8 and 16.
+/// Throws `invalid_use` unless the width is 1, 2, 4, 8 or 16.
 void check_width(int width);
 
-/// Runs a kernel and frees it. It may not throw.
+/// Runs a kernel and destroys it. The kernel must not throw.
 void run_kernel(std::unique_ptr<Kernel> kernel) noexcept;
 
-/// Any number of threads may give work at once.
+/// Any number of threads may enqueue work at once.
 class EagerStream : public Stream {
  public:
   /// wait() blocks the caller for at most `wait_timeout_ns`.

@@ -1,5 +1,5 @@
-// Detail: Stream, work on a device in the order in which it was given, and Event, a point in it. The seam between the
-// coherence of buffers and the devices: everything above it is the same for a host, a fake device and a GPU.
+// Detail: Stream, a queue of work on a device, and Event, a point in it. This is the seam between the coherence of
+// buffers and the devices: all code above it is the same for the host, a fake device and a GPU.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace tranship {
 
 class Stream;
 
-/// All work that was given to a stream before. A value: copies name the same point. The default one is always over.
-/// It may be used as long as the Devices (devices.hpp) that the stream came from, even when the stream is destroyed.
+/// A point in a stream: all work that was enqueued before it. A plain value. The default event has always completed. An
+/// event stays valid as long as the Devices (devices.hpp) of its stream, even when the stream is destroyed.
 struct Event {
   Stream* stream = nullptr;
-  std::uint64_t number = 0;  ///< how many pieces of work the stream had been given
+  std::uint64_t number = 0;  ///< pieces of work that had been enqueued
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// A function that a software device runs as a kernel, and what it captures; the stream frees it after it has run, and
-/// before it counts as over. An exception in it terminates the program. It may ask whether events are over, but give
-/// streams no work and wait for none.
+/// A host function with its captures, which a stream runs as one piece of work. The stream destroys it after it has run
+/// and before it counts as completed. An exception in it terminates the program. It may ask whether events have
+/// completed, but must not enqueue work or wait.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void run() = 0;
 };
 
-/// One element of a list that Stream::copy_list takes: what Stream::copy takes.
+/// One element of Stream::copy_list, with the arguments of Stream::copy.
 struct StreamCopy {
   CopyBlock block;
   int width = 1;
@@ -43,54 +43,57 @@ struct StreamCopy {
   void* target = nullptr;
 };
 
-/// One order of work. Any thread may give work, one at a time. Destroying a stream finishes its work first.
+/// Work that runs in the order in which it was enqueued. Any thread may enqueue, one at a time. The destructor finishes
+/// the work first.
 ///
-/// When its device is lost, or it comes to a wait for work that is never over, then what it has not done is never over,
-/// but touches no memory any more, and all calls that give it work or wait for that throw `device_lost`.
+/// When its device is lost, or the stream waits for work that will never complete, all remaining work never completes
+/// and touches no memory any more. Calls that enqueue work or wait for it then throw `device_lost`.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual Device device() const noexcept = 0;
-  /// Which Devices (devices.hpp) it belongs to, as Devices::has() asks; null where it was made without them.
+  /// Identifies the Devices (devices.hpp) of the stream for Devices::has(); null for a stream that was made without
+  /// one.
   const void* home() const noexcept { return home_; }
 
-  /// The point after all work given so far. Costs nothing. It may name another Stream object that does the work, and
-  /// where work is over when it has been given it is the default event.
+  /// The point after all work enqueued so far. Costs nothing. Its `stream` may be another object that does the work. It
+  /// is the default event on streams whose work completes inside the call.
   virtual Event event() = 0;
-  /// What is given from now on begins after `event`, of any stream of the same Devices. Does not block the caller, but
-  /// where work is over when it has been given.
+  /// Work enqueued from now on begins after `event`, which may be of any stream of the same Devices. Does not block the
+  /// caller, except on streams whose work completes inside the call.
   virtual void wait(Event event) = 0;
-  /// Moves the elements of `block`, `width` bytes each, between memories that this stream's device reaches. Does not
-  /// wait for the bytes.
+  /// Moves the elements of `block`, `width` bytes each (1, 2, 4, 8 or 16), between memories that the stream's device
+  /// reaches. Does not wait for the bytes.
   virtual void copy(const CopyBlock& block, int width, const void* source, void* target) = 0;
-  /// All of these copies, of which none writes what another one reads or writes, as one piece of work where the device
-  /// can do that. The list may go when the call returns.
+  /// Enqueues all these copies, as one piece of work where the device can do that. No copy may write bytes that another
+  /// one reads or writes. The list may be destroyed when the call returns.
   virtual void copy_list(std::span<const StreamCopy> copies) {
     for (const StreamCopy& one : copies) copy(one.block, one.width, one.source, one.target);
   }
-  /// Writes one element (null: zeros) wherever `block` has a target.
+  /// Writes one element (null: zeros) to every target position of `block`.
   virtual void fill(const CopyBlock& block, int width, const void* element, void* target) = 0;
-  /// target = how(target, source) for each element of `block`, whose strides are those of whole elements of that type.
-  /// No two of them overlap. Throws `invalid_use` where elements of the type cannot be combined so.
+  /// target = how(target, source) for each element of `block`, whose strides count bytes and whose elements are whole
+  /// ones of `type`. Elements must not overlap. Throws `invalid_use` when elements of the type have no such
+  /// combination.
   virtual void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) = 0;
-  /// Runs a function on the host in the order of the stream. Where Driver::runs_host_functions() it may touch the
-  /// memory of the device. Elsewhere, as with cards, it may touch memory of the host alone: what lies on the device is
-  /// brought there by copy() first, and host code that loads or stores it ends the process by SIGSEGV.
+  /// Runs a function on the host, in stream order. It may touch the device's memory only where
+  /// Driver::runs_host_functions() is true. Elsewhere, as with GPUs, it may touch only host memory: bring data there
+  /// with copy() first; a load or store of device memory ends the process by SIGSEGV.
   virtual void run(std::unique_ptr<Kernel> kernel) = 0;
 
-  /// The device's own name of this stream, for libraries that give it work themselves. Of a card it is a CUstream of
-  /// the card's primary context, and null once the card is lost. What they give it counts for event() from the next
-  /// call on, in the order of the stream. Of a fake device it is an address that tells its streams apart; of the host,
-  /// and of devices that are written in Python, it is null. It is valid as long as this Stream, and not to be
-  /// destroyed; later another Stream may have it.
+  /// The device's own handle of this stream, for libraries that enqueue work themselves. For a GPU it is a CUstream of
+  /// the card's primary context, and null once the card is lost; event() covers such work from its next call on, in
+  /// stream order. For a fake device it is an address that differs between streams; for the host and for devices
+  /// written in Python it is null. It is valid as long as this Stream, the caller must not destroy it, and a later
+  /// Stream may have it again.
   virtual void* native_handle() noexcept { return nullptr; }
 
-  /// Whether the work before point `number` of this stream is over. Acquire: its bytes are seen.
+  /// Returns true when all work up to point `number` has completed. Acquire: the caller then sees its bytes.
   virtual bool is_over(std::uint64_t number) = 0;
-  /// Blocks the caller until then. Throws `timeout` with both numbers when the deadline passes first, and `device_lost`
-  /// at once when it will never be.
+  /// Blocks the caller until is_over(number). Throws `timeout`, with both numbers, when the deadline passes first, and
+  /// `device_lost` as soon as the work can never complete.
   virtual void finish(std::uint64_t number, Deadline deadline) = 0;
-  /// The device without which the work before point `number` is never over; empty while there is hope.
+  /// The lost device because of which work up to point `number` will never complete; empty otherwise.
   virtual std::optional<Device> lost_with(std::uint64_t) { return {}; }
 
  private:
@@ -108,11 +111,11 @@ inline std::optional<Device> lost_with(Event event) {
   return event.stream ? event.stream->lost_with(event.number) : std::nullopt;
 }
 
-/// Whether nothing before the event touches memory any more: it is over, or never will be.
+/// Returns true when no work before the event touches memory any more: it has completed, or never will.
 inline bool is_at_rest(Event event) {
   return is_over(event) || lost_with(event);
 }
-/// Blocks the caller until then. Throws `timeout`.
+/// Blocks the caller until is_at_rest(event). Throws `timeout`.
 inline void settle(Event event, Deadline deadline) {
   try {
     finish(event, deadline);
@@ -121,7 +124,7 @@ inline void settle(Event event, Deadline deadline) {
   }
 }
 
-/// `f()` as a kernel.
+/// Wraps `f` as a kernel.
 template <class F>
 std::unique_ptr<Kernel> kernel_of(F f) {
   struct Holder final : Kernel {
@@ -132,7 +135,7 @@ std::unique_ptr<Kernel> kernel_of(F f) {
   return std::make_unique<Holder>(static_cast<F&&>(f));
 }
 
-/// Gives `f()` to a stream.
+/// Enqueues `f()` on a stream as a host function, see Stream::run.
 template <class F>
 void run_on(Stream& stream, F f) {
   stream.run(kernel_of(static_cast<F&&>(f)));

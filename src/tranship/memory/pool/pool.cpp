@@ -15,7 +15,7 @@
 namespace tranship {
 namespace {
 
-/// What it guards takes some tens of nanoseconds, of which a mutex would be half.
+/// A spin lock: the work under it takes some tens of nanoseconds, half of which a mutex would cost.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -41,15 +41,15 @@ int class_of(std::size_t size_bytes) {
   if (size_bytes > bytes_of_class(class_count - 1))
     throw_error(ErrorCode::overflow, "a block of {}; the largest has {}", amount(size_bytes, "byte"),
                 bytes_of_class(class_count - 1));
-  // The last byte lies in the power of two [2^bits, 2^(bits+1)), in one of its quarters.
+  // The last byte lies in [2^bits, 2^(bits+1)), in one of its quarters.
   const std::size_t last = size_bytes - 1;
   const int bits = std::bit_width(last) - 1;
   const int quarter = int(last >> (bits - 2)) - 4;
   return 4 * (bits - smallest_bits) + quarter + 1;
 }
 
-/// A block for as long as the driver's memory is the pool's. Kept blocks are linked through themselves, so that keeping
-/// one takes no memory.
+/// A block of the driver's memory that the pool owns. Kept blocks are linked through themselves, so that keeping one
+/// allocates nothing.
 struct Block {
   Block* next = nullptr;
   Block* previous = nullptr;
@@ -60,7 +60,7 @@ struct Block {
   Event uses[Pool::last_uses_max];
 
   std::size_t bytes() const { return bytes_of_class(size_class); }
-  /// False when there is no room for it. The later of two points of one stream counts.
+  /// Returns false when there is no room. Of two points of one stream, the later one counts.
   bool add_use(Event use) {
     for (int i = 0; i < use_count; ++i)
       if (uses[i].stream == use.stream) {
@@ -71,7 +71,7 @@ struct Block {
     uses[use_count++] = use;
     return true;
   }
-  /// Forgets the uses that are at rest; true when none is left.
+  /// Removes uses that are at rest; returns true when none is left.
   bool is_idle() {
     int unfinished = 0;
     for (int i = 0; i < use_count; ++i)
@@ -84,7 +84,7 @@ struct Block {
   }
 };
 
-/// Kept blocks of one class: the idle ones in front, the last freed first, then the others, the first freed first.
+/// The kept blocks of one class: first the idle ones, last freed first, then the others, first freed first.
 class Chain {
  public:
   Block* first() const { return first_; }
@@ -109,7 +109,7 @@ class Chain {
 
 }  // namespace
 
-/// All of it is under the lock. What may take long, the driver and waits, happens without.
+/// All members are guarded by the lock, which is released around driver calls and waits.
 struct Pool::State {
   State(Driver& d, PoolOptions o) : driver(d), options(o) {}
 
@@ -134,7 +134,7 @@ struct Pool::State {
 
 Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) {
   const auto bytes = std::int64_t(bytes_of_class(size_class));
-  // What the events of a stream name need not be the object that the caller has. None: its waits block the caller.
+  // The events of a stream may name another object than the caller's. Null: the caller itself waits.
   const Stream* const in_order = stream ? stream->event().stream : nullptr;
   std::optional<Deadline> deadline;
   PoolLock lock(mutex);
@@ -143,7 +143,7 @@ Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) 
       ++counts.reuses;
       return hand_out(*block);
     }
-    const std::int64_t room = options.limit_bytes - counts.in_use_bytes - bytes;  // for what is kept
+    const std::int64_t room = options.limit_bytes - counts.in_use_bytes - bytes;  // for kept blocks
     const bool fits = room >= counts.kept_bytes;
     if (fits)
       if (Block* block = make(size_class, lock)) return hand_out(*block);
@@ -162,8 +162,8 @@ Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) 
   }
 }
 
-/// Takes out the first block that is not used, or used only by the stream that wants it, which is in order with itself.
-/// Such uses stay remembered, for the new owner may free the block unused.
+/// Takes the first block that is idle or used only by `in_order`, whose order protects it. Its uses stay recorded,
+/// because the new owner may free the block without using it.
 Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
   for (Block* block = kept[std::size_t(size_class)].first(); block; block = block->next)
     if (block->is_idle() || block->is_used_only_by(in_order)) {
@@ -173,10 +173,10 @@ Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
   return nullptr;
 }
 
-/// A new block; null when the driver has no room. Throws what the driver throws.
+/// Returns a new block; null when the driver has no room. Throws what the driver throws.
 Block* Pool::State::make(int size_class, PoolLock& lock) {
   const std::size_t bytes = bytes_of_class(size_class);
-  // Counted before, so that no other thread takes the room meanwhile.
+  // Counted in advance, so that no other thread takes the room meanwhile.
   counts.in_use_bytes += std::int64_t(bytes);
   lock.unlock();
   std::unique_ptr<Block> block(new (std::nothrow) Block);
@@ -199,7 +199,8 @@ Block* Pool::State::make(int size_class, PoolLock& lock) {
   return block.release();
 }
 
-/// Gives idle blocks back, the largest first, until no more than `keep_bytes` are kept. Whether there were any.
+/// Returns idle blocks to the driver, largest first, until at most `keep_bytes` are kept. Returns true when there were
+/// any.
 bool Pool::State::give_back(std::int64_t keep_bytes, PoolLock& lock) {
   Block* unlinked = nullptr;
   for (int size_class = class_count - 1; size_class >= 0; --size_class) {
@@ -227,8 +228,8 @@ bool Pool::State::give_back(std::int64_t keep_bytes, PoolLock& lock) {
   return true;
 }
 
-/// Takes out a block for `stream`, which will use it when the last users are done. That the stream has come so far is
-/// then all that matters, even if the new owner frees the block unused.
+/// Takes a block and makes `stream` wait for its last users. The stream's next point then replaces them, even if the
+/// new owner frees the block unused.
 void Pool::State::wait_on(Stream& stream, Block& block, PoolLock& lock) {
   take(block);
   lock.unlock();
@@ -250,7 +251,8 @@ Block* Pool::State::first_kept() const {
   return chain == kept.rend() ? nullptr : chain->first();
 }
 
-/// Until the block is not used. It stays where it is: others may wait for it too, and the first that comes has it.
+/// Waits until the block is unused. It stays in its chain: others may wait for it, too, and the first to return takes
+/// it.
 void Pool::State::wait_here(const Block& block, Deadline deadline, PoolLock& lock) {
   std::array<Event, last_uses_max> uses;
   std::copy(std::begin(block.uses), std::end(block.uses), uses.begin());
@@ -308,7 +310,7 @@ Pool::~Pool() {
         for (int i = 0; i < block->use_count; ++i) settle(block->uses[i], deadline);
         state_->driver.deallocate(block->memory, block->bytes());
       } catch (const Error&) {
-        // Memory that is still used belongs to no other.
+        // Memory that is still in use is never given back.
       }
     }
 }
@@ -327,7 +329,7 @@ void Pool::free(PoolBlock block, std::span<const Event> last_uses) noexcept {
     try {
       settle(use, Deadline::after_ns(state_->options.wait_timeout_ns));
     } catch (const Error&) {
-      return;  // It stays in use for good, for it may be.
+      return;  // It stays allocated for good, because work may still use it.
     }
   }
   PoolLock lock(state_->mutex);

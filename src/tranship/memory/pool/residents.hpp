@@ -1,5 +1,5 @@
-// Private: Residents, who holds memory of a device and could do without it. When a memory is full, the copy that was
-// used least recently and is clean goes.
+// Private: Residents, the buffers that have copies on a device. When a memory is full, the least recently used copy
+// that is clean is released.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace tranship {
 
 class Resident {
  public:
-  /// When it last used its copy in a memory, by Residents::now(); 0 when it has none there that could go.
+  /// Residents::now() at the last use of its copy in a memory; 0 when it has none there that may go.
   virtual std::uint64_t last_use(MemoryId memory) noexcept = 0;
-  /// Gives the copy back unless it is in use or holds the only value of something. Must not block.
+  /// Gives the copy back unless it is in use or holds the only value of a cell. Must not block.
   virtual bool try_release(MemoryId memory) noexcept = 0;
 
  protected:
@@ -25,13 +25,13 @@ class Resident {
 class Residents {
  public:
   void add(Resident& resident);
-  /// After this it is not called.
+  /// No member of `resident` is called after this returns.
   void remove(Resident& resident) noexcept;
-  /// Makes one of them release its copy in a memory, the least recently used first. False when none can; `except` is
-  /// not asked.
+  /// Makes one resident release its copy in a memory, the least recently used first. Returns false when none can;
+  /// `except` is not asked.
   bool release_one(MemoryId memory, const Resident* except = nullptr);
 
-  /// A count that goes on with every use. Not exact between threads: it orders what is far apart.
+  /// A counter that advances with every use. Not exact between threads: it orders only uses that are far apart.
   std::uint64_t now() noexcept;
 
  private:

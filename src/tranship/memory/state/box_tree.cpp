@@ -48,7 +48,7 @@ void BoxTree::refit(std::int32_t at) {
   }
 }
 
-/// By how much the edges of a hull become longer with a box; of reals, for lengths may not fit in 63 bits.
+/// The sum of the lengths by which the hull's edges grow with a box; as double, since lengths may not fit in 63 bits.
 double BoxTree::growth_by(std::int32_t at, const Index* added) const {
   const Index* const bounds = bounds_of(at);
   double growth = 0;

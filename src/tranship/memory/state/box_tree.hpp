@@ -1,10 +1,10 @@
-// Private: BoxTree finds those of many boxes that lie at a given place, in any number of dimensions.
+// Private: BoxTree finds the boxes at a given place among many, in any number of dimensions.
 //
-//        [ 0 1 2 3 4 ]          Each inner node has the hull of the boxes below it, and neither of its two children has
-//        /           \          more than three quarters of its leaves; a subtree where that is no longer so is built
-//    [ 0 1 ]      [ 2 3 4 ]     anew, halved at medians, and so is all after as many changes as there are boxes, since
-//                               hulls that only grow come to overlap. So a box is found, added or taken away in about
-//                               log n steps where boxes are disjoint.
+//        [ 0 1 2 3 4 ]          Each inner node has the hull of the boxes below it, and neither child has more than
+//        /           \          three quarters of its leaves. A subtree that gets out of balance is rebuilt, split at
+//    [ 0 1 ]      [ 2 3 4 ]     medians; so is the whole tree after as many changes as there are boxes, because hulls
+//                               that only grow come to overlap. Finding, inserting and erasing a box takes about
+//                               log n steps when boxes are disjoint.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace tranship::detail {
 
-/// How many boxes and hulls searches of this thread have looked at: tests hold it against n log n.
+/// Number of boxes and hulls that searches of this thread have visited. Tests compare it with n log n.
 inline thread_local std::uint64_t box_steps = 0;
 
-/// Boxes of one number of dimensions, at least one; none of them empty. They may overlap. Allocates nothing while it
-/// has no more boxes than it has had before.
+/// Non-empty boxes of one number of dimensions, at least one. They may overlap. Allocates nothing while the number of
+/// boxes does not exceed its previous maximum.
 class BoxTree {
  public:
-  /// Names a box as long as it is there.
+  /// Identifies a box while it is in the tree.
   using Leaf = std::int32_t;
 
   BoxTree() = default;
@@ -34,8 +34,8 @@ class BoxTree {
   void erase(Leaf leaf);
   void clear() noexcept;
 
-  /// Calls f(leaf) for each box that overlaps or touches `box`, in no order that matters, until it returns false. The
-  /// tree must not be changed meanwhile.
+  /// Calls f(leaf) for each box that overlaps or touches `box`, in unspecified order, until f returns false. f must not
+  /// change the tree.
   template <class F>
   void visit(const Box& box, F&& f) const {
     if (empty()) return;
@@ -61,10 +61,11 @@ class BoxTree {
  private:
   struct Node {
     std::int32_t parent = -1;
-    std::int32_t children[2] = {-1, -1};  ///< none: a leaf
+    std::int32_t children[2] = {-1, -1};  ///< -1: this is a leaf
     std::int32_t leaves = 1;
   };
-  // Three quarters of three quarters of ...: 2^31 leaves lie at most 75 deep, and a walk leaves one node open at each.
+  // Each level has at most three quarters of the leaves of the one above: 2^31 leaves lie at most 75 deep, and a walk
+  // leaves one node open at each level.
   static constexpr int open_max = 128;
 
   Index* bounds_of(std::int32_t at) { return bounds_.data() + std::size_t(at) * std::size_t(2 * dims_); }
@@ -78,23 +79,23 @@ class BoxTree {
 
   std::int32_t new_node();
   std::int32_t new_leaf(const Box& box);
-  /// The node's hull and number of leaves, from its children.
+  /// Computes the node's hull and number of leaves from its children.
   void refit(std::int32_t at);
   double growth_by(std::int32_t at, const Index* added) const;
   bool is_balanced(std::int32_t at) const;
   void put_in_place_of(std::int32_t old, std::int32_t parent, std::int32_t fresh);
-  /// From a node up to the root: refits all, then builds the highest anew that is out of balance.
+  /// Refits all nodes from `at` up to the root, then rebuilds the highest one that is out of balance.
   void mend(std::int32_t at);
   void rebuild(std::int32_t at);
   std::int32_t build(std::span<std::int32_t> leaves);
 
   int dims_ = 0;
   std::int32_t root_ = -1;
-  std::int32_t changes_ = 0;  // since all was built
+  std::int32_t changes_ = 0;  // since the whole tree was built
   std::vector<Node> nodes_;
-  std::vector<Index> bounds_;  // of node i, from 2 * dims * i: lower and upper of each dimension
+  std::vector<Index> bounds_;  // of node i, from 2 * dims * i: lower and upper in each dimension
   std::vector<std::int32_t> free_;
-  std::vector<std::int32_t> gathered_;  // while a subtree is built anew
+  std::vector<std::int32_t> gathered_;  // scratch: the leaves of a subtree that is rebuilt
 };
 
 }  // namespace tranship::detail

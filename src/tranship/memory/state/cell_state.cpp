@@ -11,11 +11,11 @@ bool reads(Intent intent) {
   return intent == Intent::read || intent == Intent::read_write;
 }
 
-/// The step that makes a cell ready which is not.
+/// The kind of step that makes a cell ready which is not.
 Step::Kind kind_of_step(const CellState& cell, Intent intent, Combine combine) {
   const bool other_partials = !cell.partial.empty() && cell.combine != combine;
   if (reads(intent) ? !cell.partial.empty() : other_partials) return Step::Kind::merge;
-  // Zeros that have not been written are made, not copied.
+  // Zeros that were never written are filled, not copied.
   if (cell.partial.empty() && (cell.valid.empty() || (reads(intent) && cell.version == 0))) return Step::Kind::zero;
   return intent == Intent::accumulate ? Step::Kind::identity : Step::Kind::copy;
 }
@@ -63,7 +63,7 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
 
 bool is_needed(const CellState& cell, MemoryId memory) {
   if (cell.partial.has(memory)) return cell.added.has(memory);
-  // Zeros that have not been written can be made again, but not beneath what is added to them elsewhere.
+  // Zeros that were never written can be filled again, unless other memories hold partial values to add to them.
   return cell.valid.is_only(memory) && (cell.version > 0 || !cell.partial.empty());
 }
 
@@ -137,7 +137,8 @@ void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite wher
   cell.version = version;
   cell.cause = {};
   cell.touched.add(memory);
-  // Only a write gives back all of what is lost, or abandoned by another memory's lease, under a lease.
+  // Other intents keep parts of the old value, so they cannot restore what was lost, or abandoned by another memory's
+  // lease.
   if (intent == Intent::write) {
     cell.absence = Absence::none;
     cell.lost_with = {};
@@ -184,7 +185,7 @@ void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, Cell
   });
   const bool is_value_lost = had_value && cell.valid.empty();
   if (!is_partial_lost && !is_value_lost) return;
-  // Zeros that have not been written can be made again.
+  // Zeros that were never written can be filled again.
   if (cell.version > 0) cell.lost_with = without;
   cell.valid = cell.partial = cell.added = {};
 }
@@ -193,7 +194,7 @@ void add_use(const Use& use, std::vector<Use>& uses) {
   std::erase_if(uses, [&](const Use& old) {
     if (is_over(old.event)) return true;
     if (old.memory != use.memory) return false;
-    // What writes has waited for all that came before it; what reads comes after older reads of its own stream.
+    // A write has waited for all earlier work. A read comes after older reads of its own stream.
     return use.intent != Intent::read || (old.intent == Intent::read && old.event.stream == use.event.stream);
   });
   if (!is_over(use.event)) uses.push_back(use);

@@ -1,9 +1,9 @@
-// Private: CellState, what a buffer knows of the cells of one region, and what an access needs and changes. Values
-// only: which memory holds what, never the bytes. buffer/carry_out.cpp carries it out.
+// Private: CellState, the coherence state of the cells of one region, and the steps that an access needs. Values only:
+// which memory holds what, never the bytes. buffer/carry_out.cpp carries the steps out.
 //
-// The value of a cell is the one that the `valid` memories hold, combined with what the `partial` memories hold, in the
-// order of their numbers. Invariant: a memory is in at most one of the two sets; where one is partial another is valid,
-// be it with the zero of cells that have not been written.
+// The value of a cell is what the `valid` memories hold, combined with what the `partial` memories hold, in ascending
+// order of memories. Invariant: a memory is in at most one of the two sets. Where a memory is partial, another one is
+// valid, if only with the zero of a cell that was never written.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@
 
 namespace tranship::detail {
 
-/// A set of memories of one Devices; at most 64.
+/// A set of memories of one Devices, at most 64.
 class MemorySet {
  public:
   constexpr MemorySet() = default;
@@ -46,32 +46,32 @@ class MemorySet {
   std::uint64_t bits_ = 0;
 };
 
-/// Work that touches a region of one memory's copy and may not be over.
+/// Work on a region of one memory's copy that may still be running.
 struct Use {
   MemoryId memory = 0;
   Event event;
-  Intent intent = Intent::read;  ///< read, or anything that writes
+  Intent intent = Intent::read;  ///< read, or any intent that writes
   friend bool operator==(const Use&, const Use&) = default;
 };
 
 /// Why no memory holds the value of a cell that has been written.
 enum class Absence : std::uint8_t {
   none,
-  elsewhere,  ///< it is not in this buffer
-  abandoned,  ///< its last write was left half done
+  elsewhere,  ///< the value is outside the buffer, see Buffer::invalidate
+  abandoned,  ///< the lease of its last write was abandoned
 };
 
 struct CellValue {
-  std::uint64_t version = 0;  ///< the buffer's count at the last write; 0: it has not been written
+  std::uint64_t version = 0;  ///< the buffer's version at the last write; 0: never written
   MemorySet valid;
   MemorySet partial;
-  MemorySet added;                 ///< of the partial ones, those that have been added to
-  MemorySet touched;               ///< that have held some value of it since they have a copy
-  Combine combine = Combine::sum;  ///< of the partial ones
+  MemorySet added;                 ///< the partial memories to which a lease has added
+  MemorySet touched;               ///< memories that have held a value since their copy was made
+  Combine combine = Combine::sum;  ///< of the partial memories
   CallSite writer{"", 0};
   std::optional<Cause> cause;  ///< of copies of it; empty: first touch or stale
   Absence absence = Absence::none;
-  std::optional<Device> lost_with;  ///< its value is nowhere, since this device is lost
+  std::optional<Device> lost_with;  ///< the device with which the value was lost
 };
 
 struct CellState : CellValue {
@@ -82,52 +82,52 @@ struct CellState : CellValue {
 
 using CellStates = RegionMap<CellState>;
 
-/// One thing that must happen before a lease may be opened.
+/// One action that must precede the opening of a lease.
 struct Step {
   enum class Kind : std::uint8_t {
-    zero,      ///< the memory gets zeros, since no value has been written; they then are valid there, too
-    copy,      ///< the memory gets what `source` holds, which then is valid there, too
-    identity,  ///< the memory becomes partial, with the value that changes nothing
-    merge,     ///< the memory gets the value combined with all partial ones, which then is valid there alone
-    take,      ///< the memory gets what `source` holds and is partial in its place
-    fold,      ///< what `source` holds is combined into what the memory holds, and no longer counts there
+    zero,      ///< fill with zeros, because no value has been written; the memory becomes valid
+    copy,      ///< copy from `source`; the memory becomes valid, too
+    identity,  ///< write the identity of the combination; the memory becomes partial
+    merge,     ///< combine the value with all partial values; only the memory is valid then
+    take,      ///< take over what `source` holds; the memory becomes partial in its place
+    fold,      ///< combine what `source` holds into what the memory holds; `source` no longer counts
   };
   Kind kind{};
   Box box;
-  MemoryId source = 0;  ///< of copy, and of merge when the memory itself is not valid
-  CellValue before;     ///< of the box
+  MemoryId source = 0;  ///< of copy, take and fold, and of merge; -1: no memory is valid
+  CellValue before;     ///< state of the box before the step
 };
 
-/// Adds what `intent` on `memory` needs in `region`, in no order that matters. `nearest(set, memory)` chooses from
-/// where to copy. Throws `invalid_use` where cells that have not been written would be read and `contents` is
-/// undefined.
+/// Adds the steps that `intent` on `memory` needs in `region`, in unspecified order. `nearest(set, memory)` chooses the
+/// source of a copy. Throws `invalid_use` for cells that have no value: never written while `contents` is undefined,
+/// invalidated, or abandoned; throws `device_lost` for cells whose value was lost.
 void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
                Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps);
-/// Adds what must move to `memory` before the copy of `leaving` is given back, and no more: its part of each value.
+/// Adds the steps that move to `memory` what only `leaving` holds (its part of each value), and nothing else.
 void add_eviction_steps(const CellStates& cells, MemoryId leaving, MemoryId memory, const Region& region,
                         Few<Step>& steps);
-/// Whether a value would be lost with a memory's copy.
+/// Returns true when a value would be lost with a memory's copy.
 bool is_needed(const CellState& cell, MemoryId memory);
-/// Whether there are none: the fast answer.
+/// Returns true when add_steps would add no step for the cell.
 bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory);
 
-/// A step has been given to its stream.
+/// Updates the state after a step has been enqueued.
 void apply(const Step& step, MemoryId memory, Combine combine, CellState& cell);
-/// A memory's copy is given back.
+/// Updates the state when a memory's copy is given back.
 void forget(MemoryId memory, CellState& cell);
-/// A lease that accumulates has been opened: other memories no longer hold the same, and begin with nothing.
+/// Updates the state when a lease that accumulates opens: a valid copy in `memory` becomes the only valid one.
 void claim(MemoryId memory, CellState& cell);
-/// Whether that changes nothing.
+/// Returns true when claim() would change nothing.
 bool is_claimed(const CellState& cell, MemoryId memory);
-/// A lease that writes has been closed.
+/// Updates the state when a lease is committed.
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
-/// Its value has been written where the buffer does not see it, or half: no memory holds it.
+/// The value was written where the buffer cannot see it, or only in part: no memory holds it.
 void expire(Absence absence, std::uint64_t version, CallSite where, CellState& cell);
 
-/// Memories whose device is lost hold nothing, nor do those whose writing is never over.
+/// Removes memories whose device is lost, and memories with a write that will never complete.
 void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, CellState& cell);
 
-/// Adds a use unless it is over, dropping those that it comes after and those that are over.
+/// Adds a use unless it has completed; removes uses that it follows and uses that have completed.
 void add_use(const Use& use, std::vector<Use>& uses);
 
 }  // namespace tranship::detail

@@ -1,4 +1,4 @@
-// Private: Few, a list of what is nearly always one, and then needs no allocation.
+// Private: Few, a list that nearly always has one element, for which it allocates nothing.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@ class Few {
   Few(const Few&) = delete;
   Few& operator=(const Few&) = delete;
 
-  /// Appends one and returns it; it stays where it is until the next call.
+  /// Appends an element and returns it. The reference is valid until the next call.
   T& add() {
     if (has_one_) {
       many_.push_back(std::move(one_));
       std::destroy_at(&one_);
       has_one_ = false;
     } else if (many_.empty()) {
-      ::new (static_cast<void*>(&one_)) T;  // not T(), which is cleared first
+      ::new (static_cast<void*>(&one_)) T;  // not T(), which would clear it first
       has_one_ = true;
       return one_;
     }
@@ -43,7 +43,7 @@ class Few {
     T one_;
   };
   bool has_one_ = false;
-  std::vector<T> many_;  ///< where there are at least two
+  std::vector<T> many_;  ///< used for two or more elements
 };
 
 }  // namespace tranship::detail

@@ -1,8 +1,8 @@
-// Private: RegionMap, a value for every cell of a box, kept as disjoint boxes of cells that have one value. What it
-// costs grows with the number of distinct regions, never with the number of cells.
+// Private: RegionMap maps every cell of a box to a value and stores disjoint boxes of equal values. Its cost grows with
+// the number of distinct regions, never with the number of cells.
 //
-// Invariants: no two or more entries of one value make up a box; so a map whose values are all equal has one entry.
-// Where there are many entries in more than one dimension, all of them are leaves of the tree.
+// Invariants: no two or more entries of equal value form a box, so a map whose values are all equal has one entry. With
+// many entries in more than one dimension, every entry is a leaf of the tree (box_tree.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 
 namespace tranship {
 
-/// `Value` is copied when a region is cut in two, and compared when two may be joined. A call costs about log(entries)
-/// + those that it touches.
+/// `Value` is copied when a region is cut, and compared when two may be joined. A call costs about log(entries) plus
+/// the number of entries that it touches.
 template <class Value>
 class RegionMap {
  public:
   RegionMap() = default;
-  /// No cells at all when the box is empty.
+  /// An empty box gives a map without cells.
   RegionMap(const Box& whole, Value value) {
     if (!whole.empty()) entries_.emplace(key_of(whole), Entry{whole, std::move(value)});
   }
@@ -43,8 +43,8 @@ class RegionMap {
 
   std::size_t entry_count() const noexcept { return entries_.size(); }
 
-  /// The value of all cells of a region's boxes, when one entry has them; else null. Cells beyond the map's are left
-  /// out.
+  /// Returns the value of all cells of these boxes when one entry holds them all, else null. Ignores cells outside the
+  /// map.
   const Value* only(std::span<const Box> boxes) const noexcept {
     if (entries_.size() == 1) return &entries_.begin()->second.value;
     if (boxes.size() != 1) return nullptr;
@@ -61,8 +61,8 @@ class RegionMap {
   void for_each(F&& f) const {
     for (const auto& [key, entry] : entries_) f(entry.box, entry.value);
   }
-  /// Calls f(box, const value) for each entry's part of the region, cutting nothing. Cells beyond the map's are left
-  /// out.
+  /// Calls f(box, const value) for the part of each entry inside the region, and cuts nothing. Ignores cells outside
+  /// the map.
   template <class F>
   void for_each(const Box& region, F&& f) const {
     if (!has_cells(region)) return;
@@ -80,9 +80,9 @@ class RegionMap {
     for (const Box& box : region.boxes()) for_each(box, f);
   }
 
-  /// Calls f(box, value&) for entries that make up exactly the region's cells, cutting those that reach out of it, and
-  /// joins neighbours that have become equal. Cells beyond the map's are left out. When f throws, cells have the values
-  /// that it gave them until then.
+  /// Calls f(box, value&) for entries that cover exactly the region's cells: cuts entries at its border first, and
+  /// joins neighbours that have become equal afterwards. Ignores cells outside the map. When f throws, cells keep the
+  /// values that it has set.
   template <class F>
   void update(const Box& region, F&& f) {
     if (const At same = entry_of(region); same != entries_.end()) {
@@ -115,7 +115,8 @@ class RegionMap {
   void update(const Region& region, F&& f) {
     for (const Box& box : region.boxes()) update(box, f);
   }
-  /// The same where f gives a value that no other cells have: no cell is compared with an entry that is the region.
+  /// Like update(), for an f that sets a value that no other cells have: where an entry is exactly the region, it need
+  /// not be compared with others.
   template <class F>
   void renew(const Box& region, F&& f) {
     if (const At same = entry_of(region); same != entries_.end())
@@ -125,15 +126,15 @@ class RegionMap {
   }
 
  private:
-  static constexpr std::size_t tree_min = 16;  ///< fewer entries are looked through
+  static constexpr std::size_t tree_min = 16;  ///< below this, a loop over all entries is faster
 
   struct Entry {
     Box box;
     Value value;
     detail::BoxTree::Leaf leaf = 0;
-    std::ptrdiff_t listed = -1;  ///< where in list_ it waits to be joined
+    std::ptrdiff_t listed = -1;  ///< index in list_ while it waits to be joined; -1: not listed
   };
-  // By the lower end in dimension 0. A tree, so that cutting one of a million entries moves none of the others.
+  // By the lower end in dimension 0. A tree, so that cutting one entry of a million moves no others.
   using Entries = std::multimap<Index, Entry>;
   using At = typename Entries::iterator;
 
@@ -145,12 +146,12 @@ class RegionMap {
     return !region.empty();
   }
 
-  /// Calls f(at) for all entries that overlap or touch `box`, and perhaps for others, until it returns false; it must
-  /// not change the entries.
+  /// Calls f(at) for all entries that overlap or touch `box`, and maybe for others, until it returns false. f must not
+  /// change the entries.
   template <class F>
   void visit_near(const Box& box, F&& f) const {
     if (has_tree()) return tree_.visit(box, [&](detail::BoxTree::Leaf leaf) { return f(at_leaf_[std::size_t(leaf)]); });
-    // In one dimension the entry before the first that begins in the box is the first that may touch it.
+    // In one dimension, the entry before the first one that begins in the box may touch it, too; no earlier one does.
     Entries& entries = const_cast<Entries&>(entries_);
     At at = entries.begin();
     if (box.dims() == 1 && entries.size() >= 8) {
@@ -163,7 +164,7 @@ class RegionMap {
     }
   }
 
-  /// The entry that is the region; the end when there is none.
+  /// Returns the entry whose box is exactly the region, or the end.
   At entry_of(const Box& region) {
     At found = entries_.end();
     if (has_tree()) {
@@ -192,7 +193,7 @@ class RegionMap {
     for (At at = entries_.begin(); at != entries_.end(); ++at) add_leaf(at);
   }
 
-  /// Adds what an entry has been cut to.
+  /// Adds the pieces outside the region that an entry was cut into.
   void add(Entries& pieces) {
     while (!pieces.empty()) {
       const At at = entries_.insert(pieces.extract(pieces.begin()));
@@ -223,7 +224,7 @@ class RegionMap {
     return at;
   }
 
-  /// Cuts entries so that none reaches out of the region; what lies beyond it is in rest_ then.
+  /// Cuts entries at the border of the region. The pieces outside it are in rest_ afterwards.
   void cut_out(const Box& region) {
     list_.clear();
     rest_.clear();
@@ -240,7 +241,7 @@ class RegionMap {
     }
   }
 
-  /// The entry becomes `box`, and those that lie within it vanish.
+  /// Extends an entry to `box` and erases the entries inside it.
   At absorb(At at, const Box& box) {
     gone_.clear();
     visit_near(box, [&](At other) {
@@ -251,8 +252,8 @@ class RegionMap {
     return place(at, box);
   }
 
-  /// Joins what is in list_, and what a cut has left, which may go with others than before. An entry that finds no
-  /// other to join need not ask again: what others make of themselves has the same cells.
+  /// Joins the entries in list_ and the pieces of a cut, which may now fit other neighbours. An entry that finds no
+  /// partner need not try again: joins of others do not change the cells around it.
   void join_all() {
     list_.insert(list_.end(), rest_.begin(), rest_.end());
     for (std::size_t i = 0; i < list_.size(); ++i) list_[i]->second.listed = std::ptrdiff_t(i);
@@ -263,7 +264,7 @@ class RegionMap {
     }
   }
 
-  /// Joins an entry with others as long as some make up a box with it.
+  /// Joins an entry with others as long as some of them form a box with it.
   void join(At at) {
     for (;;) {
       std::optional<Box> box;
@@ -276,7 +277,7 @@ class RegionMap {
     }
   }
 
-  /// The box that two neighbours make up, perhaps with others; nothing when they make up none.
+  /// The box that two neighbours form, maybe together with others; empty when they form none.
   std::optional<Box> joined(const Entry& a, const Entry& b) const {
     if (!detail::share_face(a.box, b.box) || !(a.value == b.value)) return std::nullopt;
     Box box = a.box;
@@ -285,7 +286,7 @@ class RegionMap {
     return box;
   }
 
-  /// Extends `box` until no entry reaches out of it; false when one has another value.
+  /// Extends `box` until no entry crosses its border. Returns false when an entry in it has another value.
   bool grow(Box& box, const Value& value) const {
     bool is_one_value = true;
     for (bool grew = true; grew && is_one_value;) {
@@ -304,11 +305,11 @@ class RegionMap {
   }
 
   Entries entries_;
-  detail::BoxTree tree_;     // empty: there are few entries, or they lie on a line
+  detail::BoxTree tree_;     // empty while entries are few, and in one dimension
   std::vector<At> at_leaf_;  // by leaf of the tree
-  std::vector<At> list_;     // while a region is updated
-  std::vector<At> rest_;     // the same
-  std::vector<At> gone_;     // while entries become one
+  std::vector<At> list_;     // scratch of update()
+  std::vector<At> rest_;     // scratch of update()
+  std::vector<At> gone_;     // scratch of absorb()
 };
 
 }  // namespace tranship

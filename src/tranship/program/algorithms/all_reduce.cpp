@@ -5,7 +5,7 @@
 
 namespace tranship::algorithms_detail {
 
-// Rank r combines part r of all inputs, and writes it to all outputs.
+// Rank r combines part r of all inputs and writes the result to all outputs.
 Program all_reduce_all_pairs(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   lang::CollectiveProgram program("allreduce_all_pairs", lang::all_reduce(ranks, {.in_place = options.in_place}),
@@ -24,15 +24,15 @@ Program all_reduce_all_pairs(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// The ring of Baidu's allreduce (Patarasuk and Yuan, 2009): in n - 1 steps every part travels once around and is
-// combined with what each rank has of it; in n - 1 more, the results do.
+// The ring of Baidu's allreduce (Patarasuk and Yuan, 2009). In n - 1 steps every part travels once around, and each
+// rank combines its own share into it; in n - 1 more steps the results travel around.
 Program all_reduce_ring(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   lang::CollectiveProgram program("allreduce_ring", lang::all_reduce(ranks, {.in_place = options.in_place}),
                                   language_options(options));
   if (ranks == 1) return all_reduce_all_pairs(options);
   Memory channels(program);
-  // One scratch chunk for each step: nothing waits until one may be used again.
+  // One scratch chunk for each step, so that no rank waits until a chunk is free again.
   const std::vector<lang::Buffer> arrived = scratch_of_each(program, ranks, ranks - 1);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const Rank left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
@@ -50,7 +50,7 @@ Program all_reduce_ring(const AlgorithmOptions& options) {
       program.reduce(one(input, part(step)), {one(here, step - 1)}, block, {.target = &sum});
       if (step < ranks - 1)
         to_right.put(one(there, step), sum, block);
-      else  // complete
+      else  // the part is complete
         to_right.put(one(program.output(right), part(step)), sum, block);
       publish(to_right);
     }
@@ -64,8 +64,8 @@ Program all_reduce_ring(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Rabenseifner's algorithm: halves, quarters, ... are exchanged with ranks at half, a quarter, ... of the distance and
-// combined, and go back the same way. Ranks beyond a power of two hand their input to one of the others.
+// Rabenseifner's algorithm: ranks exchange and combine halves, quarters, ... with ranks at half, a quarter, ... of the
+// distance, and return the results on the same way. Ranks beyond a power of two give their input to one of the others.
 Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   const auto core = static_cast<Rank>(std::bit_floor(static_cast<unsigned>(ranks)));
@@ -139,8 +139,8 @@ Program all_reduce_halving_doubling(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Within each node, rank l combines part l; the ranks l of all nodes combine theirs over ports; and each node passes
-// the results on.
+// Within each node, rank l combines part l. The ranks l of all nodes combine these over ports, and each node
+// distributes the results.
 Program all_reduce_hierarchical(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks, width = options.ranks_per_node, nodes = ranks / width;
   lang::CollectiveProgram program("allreduce_hierarchical", lang::all_reduce(ranks, {.in_place = options.in_place}),
@@ -156,7 +156,7 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
     const Index begin = Index(local) * nodes, end = begin + nodes;
     const lang::Chunk sum = output[{begin, end}];
     begin_with(channels, rank, peers);
-    // Ports write to other nodes: those must have begun, too.
+    // Ports write to other nodes, so the partners there must have begun, too.
     std::vector<Rank> partners;
     for (Rank step = 1; step < nodes; ++step) partners.push_back((node + step) % nodes * width + local);
     for (const Rank partner : partners) ports(rank, partner).signal(block, lang::DataSync::none);
@@ -165,7 +165,7 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
     const lang::Chunk own = input[{begin, end}];
     if (peers.empty()) program.copy(sum, own, block);
     reduce_in_turn(channels, rank, peers, sum, own, [&](Rank peer) { return program.input(peer)[{begin, end}]; });
-    // Where `from` writes in the scratch of `to`: one place for each of the other nodes.
+    // The chunk in the scratch of `to` that `from` writes: one for each of the other nodes.
     const auto place = [&](Rank from, Rank to) { return Index((from / width - to / width + nodes - 1) % nodes); };
     if (!partners.empty()) program.barrier(rank, {block});
     for (const Rank partner : partners)
@@ -187,9 +187,9 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Everyone sends everything to everyone, with flags in the data, and combines what it has received: one latency. Inputs
-// are one chunk, since nothing is cut, and each sender has a chunk that stays free behind its own: of the shortest
-// messages, no two senders write to one cache line.
+// Each rank sends its input to all others, with flags in the data, and combines what it receives: one latency. An input
+// is one chunk, since nothing is cut. Each sender leaves a chunk free behind its own, so that no two senders of very
+// short messages write to one cache line.
 Program all_reduce_packets(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   const std::vector<Index> whole(static_cast<std::size_t>(ranks), 1);
@@ -207,8 +207,8 @@ Program all_reduce_packets(const AlgorithmOptions& options) {
     for (const Rank peer : others(rank, ranks))
       channels(rank, peer).put_packets(inbox[std::size_t(peer)][std::size_t(rank)], input, block);
     if (ranks == 1) program.copy(output, input, block);
-    // In the order of ranks, so that all sums of floating-point numbers are the same: nearly, since this rank's own
-    // comes first.
+    // In the order of ranks. Sums of floating-point numbers still differ slightly between ranks, because each begins
+    // with its own input.
     std::vector<lang::Chunk> arrived;
     for (Rank from = 0; from < ranks; ++from)
       if (from != rank) arrived.push_back(inbox[std::size_t(rank)][std::size_t(from)]);
@@ -217,7 +217,7 @@ Program all_reduce_packets(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Rank r combines part r, with flags in the data on the way there and back: two latencies, and 2/n of the bytes.
+// Rank r combines part r, with flags in the data in both directions: two latencies, and 2/n of the bytes.
 Program all_reduce_two_phase_packets(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   if (ranks == 1) return all_reduce_packets(options);

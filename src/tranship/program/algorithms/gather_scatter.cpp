@@ -79,7 +79,7 @@ Program reduce_scatter_all_pairs(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Every part travels once around to the rank that keeps it, and is combined with what each rank has of it.
+// Every part travels once around to the rank that keeps it, and each rank combines its own share into it.
 Program reduce_scatter_ring(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   if (ranks == 1) return reduce_scatter_all_pairs(options);
@@ -151,7 +151,7 @@ Program all_to_all_all_pairs(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Packets hold all parts before any is unpacked, so input and output may be the same.
+// All parts arrive as packets in scratch before any is unpacked, so input and output may be the same memory.
 Program all_to_all_packets(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
   lang::CollectiveProgram program("alltoall_packets", lang::all_to_all(ranks, {.in_place = options.in_place}),

@@ -1,5 +1,5 @@
-// Private: what the ready programs share: memory channels between all ranks, or all of a group, and the handshakes
-// around a program.
+// Private: parts that the ready programs share: channels between all ranks or within a group, and the handshakes at the
+// beginning and the end of a program.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace tranship::algorithms_detail {
 
 namespace lang = tranship::language;
 
-/// The thread block that does everything. Machines with many of them replicate the program.
+/// The thread block that does everything. Machines with many blocks use Options::instances.
 inline constexpr int block = 0;
 
 inline lang::Options language_options(const AlgorithmOptions& options) {
@@ -28,8 +28,8 @@ inline lang::Options packet_options(const AlgorithmOptions& options) {
   return out;
 }
 
-/// Channels between ranks, made when they are first asked for, in both directions at once: so the k-th channel there is
-/// the other end of the k-th one here.
+/// Channels between ranks, made on first use in both directions together. So the k-th channel from `to` to `from` is
+/// the other end of the k-th one from `from` to `to`.
 template <class Channel>
 class Channels {
  public:
@@ -49,7 +49,7 @@ class Channels {
 using Memory = Channels<lang::MemoryChannel>;
 using Ports = Channels<lang::PortChannel>;
 
-/// Tells the peer that this rank's buffers may be used. Nothing has been written that the peer would have to see.
+/// Tells the peer that it may use this rank's buffers. Publishes no data.
 inline void say_ready(lang::MemoryChannel& channel) {
   channel.signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
 }
@@ -57,28 +57,28 @@ inline void say_ready(lang::MemoryChannel& channel) {
 inline void await_ready(lang::MemoryChannel& channel) {
   channel.wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
 }
-/// Tells the peer that what this rank has written and read is complete.
+/// Tells the peer that this rank's reads and writes so far are complete, and publishes the writes.
 inline void publish(lang::MemoryChannel& channel) {
   channel.signal(block, {.data_sync = lang::DataSync::before});
 }
-/// Waits for the peer's publish(), after which what it wrote can be seen.
+/// Waits for the peer's publish(); afterwards this rank sees what the peer wrote.
 inline void await_data(lang::MemoryChannel& channel) {
   channel.wait(block, {.data_sync = lang::DataSync::after});
 }
 
-/// Tells `peers` that this rank has begun its launch, and waits for all of them: its buffers may be used.
+/// Tells `peers` that this rank has begun its launch, and waits for theirs. Afterwards the peers' buffers may be used.
 inline void begin_with(Memory& channels, Rank rank, const std::vector<Rank>& peers) {
   for (const Rank peer : peers) say_ready(channels(rank, peer));
   for (const Rank peer : peers) await_ready(channels(rank, peer));
 }
-/// Tells `peers` that this rank has used their buffers, and waits for all of them: they have used its own, and what
-/// they wrote there can be seen.
+/// Tells `peers` that this rank is done with their buffers, and waits for theirs. Afterwards they are done with this
+/// rank's buffers, and it sees what they wrote there.
 inline void end_with(Memory& channels, Rank rank, const std::vector<Rank>& peers) {
   for (const Rank peer : peers) publish(channels(rank, peer));
   for (const Rank peer : peers) await_data(channels(rank, peer));
 }
 
-/// All ranks but one, from its right neighbour on: so that not all begin with the same peer.
+/// All ranks but one, beginning with its right neighbour, so that ranks do not all begin with the same peer.
 inline std::vector<Rank> others(Rank rank, Rank ranks, Rank first = 0) {
   std::vector<Rank> out;
   for (Rank i = 1; i < ranks; ++i) out.push_back(first + (rank - first + i) % ranks);
@@ -89,20 +89,20 @@ inline lang::Chunk one(const lang::Buffer& buffer, Index chunk) {
   return buffer[{chunk, chunk + 1}];
 }
 
-/// A buffer of `chunks` in the scratch memory of each rank.
+/// A buffer of `chunks` chunks in the scratch of each rank.
 inline std::vector<lang::Buffer> scratch_of_each(lang::CollectiveProgram& program, Rank ranks, Index chunks) {
   std::vector<lang::Buffer> out;
   for (Rank rank = 0; rank < ranks; ++rank) out.push_back(program.scratch(rank, chunks));
   return out;
 }
 
-/// The rank's own part of the output; in place it is there already.
+/// Copies the rank's own part to the output, unless the program is in place and it is there already.
 inline void copy_own(lang::CollectiveProgram& program, const AlgorithmOptions& options, const lang::Chunk& target,
                      const lang::Chunk& source) {
   if (!options.in_place) program.copy(target, source, block);
 }
 
-/// `sum` becomes `own`, combined with `chunk_of(peer)` of one peer after the other. Without peers it is not written.
+/// Makes `sum` the combination of `own` with `chunk_of(peer)` of each peer in turn. Without peers, writes nothing.
 template <class ChunkOf>
 void reduce_in_turn(Memory& channels, Rank rank, const std::vector<Rank>& peers, const lang::Chunk& sum,
                     const lang::Chunk& own, ChunkOf&& chunk_of) {

@@ -3,18 +3,18 @@
 
 #include <tranship/program/algorithms/mesh.hpp>
 
-// Programs in which ranks read what the others have and write only what is theirs. Where processors share memory, a
-// line that another one holds is dearer to write than to read.
+// Programs in which ranks read the data of others and write only their own. Where processors share memory, writing a
+// cache line that another core holds costs more than reading it.
 namespace tranship::algorithms_detail {
 namespace {
 
 enum class From : std::uint8_t {
-  inputs,  ///< which must stay until all have read them: ranks meet twice
-  copies,  ///< in scratch, whose halves are used in turn: ranks meet once, after a copy
+  inputs,  ///< the inputs themselves, which must not change until all have read them: ranks meet twice
+  copies,  ///< copies in scratch, whose two halves alternate between launches: ranks meet once, after the copy
 };
 
-/// `own(program, rank)` does what needs no other rank, while those come; `read(..., buffers)` reads from one buffer of
-/// each.
+/// A program whose ranks read from one buffer of each rank. `own(program, rank)` does the work that needs no peer,
+/// while the peers' signals travel; `read(..., buffers)` reads the buffers.
 template <class Own, class Read>
 Program by_reading(const char* name, const lang::Collective& what, const AlgorithmOptions& options, From from,
                    Own&& own, Read&& read) {
@@ -44,7 +44,7 @@ Program by_reading(const char* name, const lang::Collective& what, const Algorit
 
 void nothing(lang::CollectiveProgram&, Rank) {}
 
-/// Part `part(rank)` of the buffers of all ranks becomes the output.
+/// Combines part `part(rank)` of the buffers of all ranks into the output.
 template <class Part>
 auto reduce_parts(const AlgorithmOptions& options, Part part) {
   return [&options, part](lang::CollectiveProgram& program, Memory& channels, Rank rank, const std::vector<Rank>& peers,
@@ -56,7 +56,7 @@ auto reduce_parts(const AlgorithmOptions& options, Part part) {
   };
 }
 
-/// Chunk `place(rank)` of the buffers of all ranks goes to the output, in the order of ranks.
+/// Gathers chunk `place(rank)` of the buffers of all ranks into the output, in the order of ranks.
 template <class Place>
 Program gather(lang::Collective what, const AlgorithmOptions& options, From from, Place place) {
   return by_reading(

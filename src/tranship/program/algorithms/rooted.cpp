@@ -3,7 +3,7 @@
 namespace tranship::algorithms_detail {
 namespace {
 
-/// A binomial tree whose root is 0: places are ranks relative to the root of the program.
+/// A binomial tree with root 0. A place is a rank relative to the root of the program.
 Rank parent_of(Rank place) {
   return place & (place - 1);
 }
@@ -18,7 +18,7 @@ Rank rank_at(Rank place, const AlgorithmOptions& options) {
 
 }  // namespace
 
-// All others read from the root, each for itself.
+// All others read from the root at the same time.
 Program broadcast_all_pairs(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks, root = options.root;
   lang::CollectiveProgram program("broadcast_all_pairs", lang::broadcast(ranks, {.in_place = options.in_place}),
@@ -66,7 +66,8 @@ Program broadcast_tree(const AlgorithmOptions& options) {
 
 Program broadcast_packets(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks, root = options.root;
-  // The root hears nothing: two halves are not enough to keep it from running ahead of a rank that is slow.
+  // The root receives nothing, so alternating halves of the scratch cannot keep it from running ahead of a slow rank;
+  // it waits for a signal instead.
   lang::Options packets = packet_options(options);
   lang::CollectiveProgram program("broadcast_packets", lang::broadcast(ranks, {.in_place = options.in_place}), packets);
   Memory channels(program);

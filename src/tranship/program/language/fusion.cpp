@@ -37,7 +37,7 @@ DataSync without(DataSync all, DataSync one) {
   return static_cast<DataSync>(static_cast<int>(all) & ~static_cast<int>(one));
 }
 
-/// Joins a step to the one before it, where the two together do the same.
+/// Joins a step to the one before it where one step can do the work of both.
 class Fusion {
  public:
   Fusion(const Program& header, tranship::Rank rank) : header_(header), rank_(rank) {}
@@ -57,7 +57,7 @@ class Fusion {
   }
 
  private:
-  /// Two meetings in a row are one.
+  /// Removes one of two consecutive meetings.
   static void meet_once(Draft& first, Draft& second) {
     if (asks_for_sync(first) && begins_with_meeting(second))
       first.sync = without(first.sync, DataSync::after);
@@ -96,7 +96,7 @@ class Fusion {
     return true;
   }
 
-  /// Both read and write their own chunks only: the second does not depend on the first.
+  /// Returns true when the second step does not depend on the first.
   bool is_independent(const Draft& first, const Draft& second) const {
     return !conflict(local_accesses(header_, rank_, first), local_accesses(header_, rank_, second));
   }
@@ -111,7 +111,7 @@ class Fusion {
     }
     if (shape_of(first.step.kind).pairing != Pairing::pairs || source.count != other.count) return false;
     const Operand &target = first.step.operands.back(), &second_target = second.step.operands.back();
-    // MSCCL++ takes all local operands of a step from the buffer of the first.
+    // MSCCL++ takes all local operands of a step from the buffer of the first one.
     const bool is_get = first.step.kind == StepKind::get;
     if (is_get ? target.buffer != second_target.buffer : source.buffer != other.buffer) return false;
     if (!is_independent(first, second)) return false;
@@ -136,7 +136,7 @@ class Fusion {
     return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
   }
 
-  /// x = a + b; x = x + c. Where the second does not begin with x, it replaces what the first made.
+  /// x = a + b; x = x + c. When the second does not read x, it overwrites what the first made and is not joined.
   bool joins_reduction(Draft& first, const Draft& second) const {
     if (!reduces(first.step.kind) || first.step.kind != second.step.kind ||
         first.step.reduction != second.step.reduction)
@@ -155,7 +155,7 @@ class Fusion {
     add_channels(first, second);
     return true;
   }
-  /// Whether the target of a reduction is among its other local sources.
+  /// Returns true when the target of a reduction is among its other local sources.
   bool overlaps_any(const Operand& target, const Draft& draft) const {
     const StepShape& shape = shape_of(draft.step.kind);
     const Access written = access_of(target);
@@ -173,7 +173,7 @@ class Fusion {
     return {place.memory, begin, begin + operand.count, true};
   }
 
-  /// A result that is put at once.
+  /// A result that is put to a peer at once.
   static bool joins_put(Draft& first, const Draft& second) {
     const std::optional<StepKind> kind = [&]() -> std::optional<StepKind> {
       if (second.step.channel != ChannelKind::memory || !is_alike(first_target(first), second.step.operands.front()))
@@ -198,7 +198,7 @@ class Fusion {
     return true;
   }
 
-  /// A result that becomes packets of this rank, and those that are sent on.
+  /// A result that is also written as packets of this rank, and packets that are then sent on.
   static bool joins_packets(Draft& first, const Draft& second) {
     const Operand& source = second.step.operands.front();
     if (first.step.kind == StepKind::reduce_packets && second.step.kind == StepKind::copy_packets) {
@@ -219,8 +219,8 @@ class Fusion {
     return true;
   }
 
-  /// The sum of all ranks of a switch channel that goes back to all of them. The step has no target of its own: what
-  /// was the target must be among the places that it writes.
+  /// A sum over the ranks of a switch channel that goes back to all of them. The joint step has no target of its own:
+  /// the old target must be among the places that the step writes.
   bool joins_broadcast(Draft& first, const Draft& second) const {
     if (first.step.kind != StepKind::switch_reduce || second.step.kind != StepKind::switch_broadcast) return false;
     const Operand &sum = first.step.operands.back(), &target = second.step.operands.back();

@@ -19,7 +19,7 @@ std::vector<Access> local_accesses(const Program& header, tranship::Rank rank, c
   for (std::size_t i = 0; i < draft.step.operands.size(); ++i) {
     const bool is_source = i < sources;
     const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
-    // A place of a switch channel is this rank's, too: only ranks of the group use it.
+    // The place of a switch channel belongs to this rank, too: only ranks of the group use the channel.
     if (what.format != OperandFormat::plain || what.where == Where::peer) continue;
     const Operand& operand = draft.step.operands[i];
     const BufferPlace place = place_of(header, rank, operand.buffer);
@@ -31,7 +31,7 @@ std::vector<Access> local_accesses(const Program& header, tranship::Rank rank, c
 
 namespace {
 
-/// One operation of a rank, with the drafts that its blocks have of it.
+/// One operation of a rank, with its drafts in the rank's blocks.
 struct Operation {
   Index order = 0;
   std::vector<std::pair<int, Draft>> drafts;  ///< by block
@@ -39,7 +39,7 @@ struct Operation {
   std::int32_t shares = 0;
 };
 
-/// Both cut what they have in common into the same shares.
+/// Returns true when both cut their common memory into the same shares.
 bool has_equal_cuts(const Operation& a, const Operation& b) {
   if (a.shares != b.shares) return false;
   const auto is_equal = [](const Access& x, const Access& y) {
@@ -51,8 +51,8 @@ bool has_equal_cuts(const Operation& a, const Operation& b) {
   return true;
 }
 
-/// Which operations of other blocks each block has seen the end of: vector clocks over the blocks of a rank, in the
-/// order in which the program was written. Blocks that have met share one.
+/// For each block, the operations of other blocks that it has seen finish: vector clocks over the blocks of a rank, in
+/// the order in which the program was written. Blocks that have met share one clock.
 class Order {
  public:
   bool knows(int block, int other, Index order) const {
@@ -86,7 +86,7 @@ class Order {
   }
 
  private:
-  using Clock = std::map<int, Index>;  ///< the last known operation of a block
+  using Clock = std::map<int, Index>;  ///< for each block, its last known operation
   static void merge(Clock& into, const Clock& from) {
     for (const auto& [block, order] : from) {
       Index& known = into.try_emplace(block, order).first->second;
@@ -103,7 +103,7 @@ class GroupBarriers {
   GroupBarriers(ProgramDraft& program, tranship::Rank rank)
       : program_(program), rank_(rank), draft_(program.at(rank)) {}
 
-  /// Whether there were any.
+  /// Returns true when it has inserted a barrier.
   bool insert() {
     std::map<Index, Operation> operations;
     bool has_groups = false;

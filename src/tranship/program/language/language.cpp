@@ -12,8 +12,8 @@
 namespace tranship::language {
 namespace {
 
-// What a program can have at most. Ranks and blocks are in files as 32-bit numbers; the bounds keep a program that was
-// written by mistake (a loop over the wrong variable) from filling the memory.
+// Limits of a program. Files store ranks and blocks as 32-bit numbers; the limits keep a program that was written by
+// mistake (a loop over the wrong variable) from filling the memory.
 constexpr tranship::Rank ranks_max = 1 << 20;
 constexpr int blocks_max = 1 << 20;
 
@@ -50,7 +50,7 @@ Operand operand_of(const Chunk& chunk, std::int32_t via = -1) {
   return {.buffer = chunk.buffer, .via = via, .first = chunk.first, .count = chunk.count};
 }
 
-/// The remote buffer of `rank` for a buffer of a peer: a new one where there is none.
+/// Returns the remote buffer of `rank` for a buffer of a peer; adds it where there is none.
 std::int32_t remote_buffer(ProgramDraft& program, tranship::Rank rank, const Chunk& chunk, ChannelKind kind) {
   auto& buffers = program.resources(rank).remote_buffers;
   auto at = std::find_if(buffers.begin(), buffers.end(), [&](const RemoteBuffer& buffer) {
@@ -108,7 +108,7 @@ Draft signal_draft(StepKind step, ChannelKind kind, std::int32_t channel, DataSy
   return draft;
 }
 
-/// One source and one target, over a channel.
+/// A transfer of one source to one target over a channel.
 struct Transfer {
   StepKind step;
   ChannelKind kind;
@@ -131,7 +131,7 @@ void add_transfer(ProgramDraft& program, const Transfer& transfer, const Chunk& 
   const std::int32_t remote = remote_buffer(program, transfer.ends.source, is_get ? source : target, transfer.kind);
   draft.step.operands = {operand_of(source, is_get ? remote : -1), operand_of(target, is_get ? -1 : remote)};
   draft.channels = {transfer.channel};
-  // Plan files name the channels of gets and of requests to ports.
+  // Plan files name the channels of gets and of port requests.
   if (is_get || transfer.kind == ChannelKind::port) draft.step.ids = draft.channels;
   add(program, transfer.ends.source, blocks, std::move(draft), where);
 }
@@ -151,7 +151,7 @@ void add_local(ProgramDraft& program, StepKind step, const Chunk& target, const 
   add(program, target.rank, blocks, std::move(draft), where);
 }
 
-/// The part that all reductions share: the first source and the target.
+/// The common part of all reductions: the first source and the options.
 Draft reduction_draft(const ProgramDraft& program, StepKind step, tranship::Rank rank, const Chunk& source,
                       const std::vector<Chunk>& others, const ReduceOptions& options) {
   const Chunk& target = options.target ? *options.target : source;
@@ -379,7 +379,7 @@ Program CollectiveProgram::lower(const Passes& passes) const {
   if (passes.pairing) check_pairing(*draft_);
   Program out = lowered(*draft_);
   if (!passes.group_barriers) return out;
-  // The blocks of a group may be ordered by what goes through other ranks, which only a proof can tell.
+  // The blocks of a group may be ordered by signals through other ranks, which only a proof can tell.
   ProgramDraft with_barriers = *draft_;
   if (!insert_group_barriers(with_barriers) || verify(out).is_right()) return out;
   Program waiting = lowered(std::move(with_barriers));

@@ -11,7 +11,7 @@ namespace {
 struct Count {
   Index signals = 0, waits = 0;
 };
-/// Kind of channel, from which rank, to which.
+/// By kind of channel, sending rank and receiving rank.
 using Counts = std::map<std::tuple<ChannelKind, tranship::Rank, tranship::Rank>, Count>;
 
 void count(const RankProgram& resources, tranship::Rank rank, const std::vector<Draft>& drafts, Counts& counts) {
@@ -32,8 +32,8 @@ void count(const RankProgram& resources, tranship::Rank rank, const std::vector<
 
 }  // namespace
 
-// As MSCCL++ counts: over all channels of a kind between two ranks. Whether each signal meets its wait on its own
-// channel, in each iteration of a loop, is proved by verify().
+// Counts like MSCCL++, over all channels of a kind between two ranks. verify() proves that each signal meets its wait
+// on its own channel, in each iteration of a loop.
 void check_pairing(const ProgramDraft& program) {
   Counts counts;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank)

@@ -51,7 +51,7 @@ void shift(Draft& draft, const Instance& instance, int block) {
   }
 }
 
-/// Ranges of chunks of one memory of a rank that operations name.
+/// The ranges of chunks, by rank and memory, that operations name.
 class NamedRanges {
  public:
   void add(const Program& header, tranship::Rank rank, const Operand& operand) {
@@ -60,7 +60,7 @@ class NamedRanges {
     const Index begin = place.first_chunk + operand.first;
     ranges_[{rank, place.memory}].emplace(begin, begin + operand.count);
   }
-  /// Whether two overlap that are not equal.
+  /// Returns true when two ranges overlap without being equal.
   bool are_mixed() const {
     for (const auto& [memory, ranges] : ranges_) {
       Index end = 0;
@@ -103,12 +103,12 @@ void add_ranges(const ProgramDraft& program, tranship::Rank rank, const std::vec
 std::vector<Draft> in_single_chunks(const std::vector<Draft>& drafts) {
   std::vector<Draft> out;
   for (const Draft& draft : drafts) {
-    // A loop says how many chunks its steps name: those stay as they are.
+    // A loop states how many chunks its steps name, so those are left as they are.
     const Index chunks = draft.step.operands.empty() ? 1 : draft.step.operands.front().count;
     for (Index chunk = 0; chunk < chunks; ++chunk) {
       Draft& single = out.emplace_back(draft);
       for (Operand& operand : single.step.operands) operand = {operand.buffer, operand.via, operand.first + chunk, 1};
-      // A port carries its requests out in order: the last one signals, for all.
+      // A port carries out requests in order, so the last one signals for all.
       if (signals(single.step.kind) && chunk + 1 < chunks) single.step.kind = StepKind::put;
     }
   }
@@ -125,8 +125,8 @@ std::vector<T> repeated(const std::vector<T>& values, Index count) {
 
 }  // namespace
 
-// Instance k of N has part k of what an operation names. Where one names two chunks and another only the first of them,
-// these are different parts: then all operations name single chunks.
+// Instance k of N gets part k of what an operation names. Where one operation names two chunks and another only the
+// first of them, these parts would differ; then every operation is split into single chunks.
 void split_for_instances(ProgramDraft& program) {
   if (program.options.instances == 1 || program.options.replication == ReplicationPolicy::none) return;
   NamedRanges ranges;
@@ -141,7 +141,7 @@ void split_for_instances(ProgramDraft& program) {
 void replicate(ProgramDraft& program) {
   const Index count = program.options.instances;
   if (count == 1) return;
-  constexpr Index numbers_max = 1 << 24;  // of channels or blocks: what a file of this size still holds
+  constexpr Index numbers_max = 1 << 24;  // of channels or blocks; as many as a file of this size can hold
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     RankProgram& resources = program.header.ranks[rank];
     const auto largest = std::max({resources.peers[0].size(), resources.peers[1].size(), resources.switches.size(),

@@ -26,8 +26,8 @@ std::vector<Draft> with_data_sync(std::vector<Draft> drafts) {
   return out;
 }
 
-/// What a block has read and written since its threads met, as intervals per memory. Neighbouring accesses of one kind
-/// are joined, so a long block that walks through a buffer keeps few of them.
+/// The memory that a block has read and written since its threads last met, as intervals. Neighbouring accesses of one
+/// kind are joined, so a block that walks through a buffer keeps few of them.
 class SinceMeeting {
  public:
   bool has_conflict(const std::vector<Access>& accesses) const {

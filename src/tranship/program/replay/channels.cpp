@@ -5,12 +5,13 @@
 
 namespace tranship::replays {
 
-/// The k-th channel from r to p and the k-th one from p to r are two ends: what one sends the other takes.
+/// The k-th channel from r to p and the k-th one from p to r are two ends: one takes what the other sends.
 ReplayChannels::ReplayChannels(const Program& program) {
   const auto ranks = static_cast<Rank>(program.ranks.size());
   const auto of = [&](Rank rank) -> const RankProgram& { return program.ranks[static_cast<std::size_t>(rank)]; };
   for (int kind = 0; kind < 2; ++kind) {
-    std::map<std::tuple<Rank, Rank, Index>, std::size_t> inbound;  // of rank, from peer, number among those
+    std::map<std::tuple<Rank, Rank, Index>, std::size_t> inbound;  // by rank, peer, and number among its channels from
+                                                                   // that peer
     for (Rank rank = 0; rank < ranks; ++rank) {
       std::map<Rank, Index> seen;
       first_channel_[kind].push_back(in_[kind].size());

@@ -1,5 +1,5 @@
-// Private: ReplayChannels, the signals on the channels of a replayed program, and the releases of its semaphores, each
-// with when it arrives.
+// Private: ReplayChannels, the signals in flight on the channels of a replayed program and the releases of its
+// semaphores, each with its time of arrival.
 #pragma once
 
 #include <queue>
@@ -14,18 +14,18 @@ struct ComesLater {
   bool operator()(const Arrival& a, const Arrival& b) const { return a > b; }
 };
 
-/// Signals of one direction of a channel, or releases of a semaphore.
+/// Signals in one direction of a channel, or releases of a semaphore.
 struct Counter {
-  std::priority_queue<Arrival, std::vector<Arrival>, ComesLater> arrivals;  ///< the first one on top
-  Index initial = 0;                                                        ///< that are there from the beginning
-  std::vector<int> waiting;                                                 ///< blocks
+  std::priority_queue<Arrival, std::vector<Arrival>, ComesLater> arrivals;  ///< the earliest one on top
+  Index initial = 0;                                                        ///< available from the beginning
+  std::vector<int> waiting;                                                 ///< blocks that wait here
 };
 
 class ReplayChannels {
  public:
   explicit ReplayChannels(const Program& program);
 
-  /// The counter for which the rank waits on a channel of its own, and the one that it raises there.
+  /// The counter that a wait of the rank on its channel takes from, and the one that its signal there raises.
   Counter& in(Rank rank, ChannelKind kind, std::int32_t id) { return counters_[index(in_, rank, kind, id)]; }
   Counter& out(Rank rank, ChannelKind kind, std::int32_t id) { return counters_[index(out_, rank, kind, id)]; }
   Counter& semaphore(Rank rank, std::int32_t id) {

@@ -24,7 +24,7 @@ ReplayCores::Turn ReplayCores::take(int worker, Index host_id, double now_ns) {
   return {free_ns};
 }
 
-/// At once, unless the core has had another worker.
+/// Takes effect at once, unless another worker had the core before.
 ReplayCores::Turn ReplayCores::occupy(int worker, Host& host, int core_id, double now_ns) {
   Core& core = host.cores[std::size_t(core_id)];
   const bool switches = core.last_worker >= 0 && core.last_worker != worker && machine_.core_switch_ns > 0;

@@ -1,4 +1,5 @@
-// Private: ReplayCores, which worker of a replay runs on which core of its host, where cores are fewer than workers.
+// Private: ReplayCores assigns the workers of a replay to the cores of their hosts, where there are fewer cores than
+// workers.
 #pragma once
 
 #include <limits>
@@ -11,7 +12,7 @@ namespace tranship::replays {
 
 inline constexpr double never_ns = std::numeric_limits<double>::infinity();
 
-/// Workers of one host share its cores: those that wait get them in the order in which they came.
+/// Workers of one host share its cores. Waiting workers get them in order of arrival.
 class ReplayCores {
  public:
   ReplayCores(const MachineModel& machine, Index hosts, std::size_t workers)
@@ -20,8 +21,8 @@ class ReplayCores {
   }
 
   struct Turn {
-    double at_ns = never_ns;    ///< when the worker may run, or ask again; never: leave() of another one says
-    bool is_switching = false;  ///< it has the core, and runs from then on
+    double at_ns = never_ns;    ///< when the worker may run, or ask again; never: another worker's leave() decides
+    bool is_switching = false;  ///< true: it has the core, and runs from at_ns on
   };
   /// Asks for a core.
   Turn take(int worker, Index host, double now_ns);
@@ -29,7 +30,7 @@ class ReplayCores {
     int worker;
     Turn turn;
   };
-  /// The worker has no use for its core at the moment. Gives the one that has it next, if any waits.
+  /// The worker gives up its core for now. Returns the worker that gets it, if one waits.
   std::optional<Next> leave(int worker, Index host, double now_ns);
 
  private:
@@ -40,7 +41,7 @@ class ReplayCores {
   };
   struct Host {
     std::vector<Core> cores;
-    std::vector<int> waiting;  // in the order in which they came; those before `first` have gone on
+    std::vector<int> waiting;  // in order of arrival; those before `first` have got a core
     std::size_t first = 0;
   };
   Turn occupy(int worker, Host& host, int core, double now_ns);

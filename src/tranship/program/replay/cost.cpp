@@ -47,7 +47,7 @@ void CostModel::load(Rank from, Rank to, double bytes, StepCost& cost) const {
   if (from != to) cost.loads.push_back({.from = from, .to = to, .bytes = bytes});
 }
 
-/// Reading one more source and combining it with what has been read.
+/// Cost of reading one more source and combining it with the data read so far.
 void CostModel::add_source(Rank own, const Operand& operand, OperandShape what, Part part, StepCost& cost) const {
   const double memory = touched(own), bytes = part.bytes();
   if (what.where == Where::here) {
@@ -71,7 +71,8 @@ void CostModel::add_source(Rank own, const Operand& operand, OperandShape what, 
   for (const Rank peer : of(own).switches[std::size_t(operand.via)].ranks) add(peer);
 }
 
-/// Reading the only or the first source. What is written in the same step costs by the target alone.
+/// Cost of reading the first or only source. A local source adds only the extra time for bytes in a peer's cache; the
+/// target of the step includes the rest.
 void CostModel::first_source(Rank own, const Step& step, const Operand& operand, OperandShape what, Part part,
                              StepCost& cost) const {
   const double memory = touched(own), bytes = part.bytes();
@@ -123,7 +124,7 @@ void CostModel::put(Rank own, Rank peer, const Step& step, const Operand& operan
   load(own, peer, sent, cost);
 }
 
-/// Writing one target. `source` says how the data was: it costs nothing more to read it, if that was local.
+/// Cost of writing one target. `source` is the format of the data read: reading it adds nothing, if it was local.
 void CostModel::add_target(Rank own, const Step& step, const Operand& operand, OperandShape what, OperandFormat source,
                            Part part, StepCost& cost) const {
   if (what.where != Where::group) {
@@ -141,7 +142,7 @@ void CostModel::add_target(Rank own, const Step& step, const Operand& operand, O
 
 namespace {
 
-/// Bytes that a CPU has just read, wherever they lie, are in its cache: writing there costs no more than a copy.
+/// Bytes that a CPU has just read are in its cache, wherever they lie, so writing them costs no more than a copy.
 bool has_read(const Step& step, const Operand& target) {
   const auto begin = step.operands.begin();
   return target.via >= 0 && std::find(begin, begin + step.sources, target) != begin + step.sources;
@@ -165,7 +166,7 @@ void CostModel::cost_of_move(Rank own, const Step& step, Part part, StepCost& ou
     const Operand& target = step.operands[sources + i];
     const OperandShape from = sources == 0 ? OperandShape{} : shape_of_source(shape, std::min(i, sources - 1));
     const OperandShape what = shape_of_target(shape, i);
-    // A `get`, which reads at a peer and writes here, makes one copy.
+    // A `get` reads at a peer and writes here, in one copy.
     if (from.where == Where::peer && what.where == Where::here && sources == targets) continue;
     if (in_turn() && has_read(step, target)) {
       const double places =

@@ -1,6 +1,6 @@
-// Private: CostModel, how long a step takes by itself on a machine, and what it loads onto the links between ranks. A
-// pure function of the step and of where its data lies: when the links are free is known to links.hpp, and when a step
-// begins to the scheduler.
+// Private: CostModel, how long a step takes by itself on a machine, and which bytes it loads onto the links between
+// ranks. It is a pure function of the step and of where its data lies; links.hpp knows when links are free, and the
+// scheduler decides when a step begins.
 #pragma once
 
 #include <vector>
@@ -10,31 +10,31 @@
 
 namespace tranship::replays {
 
-/// Bytes that links carry while a step works, or after it.
+/// Bytes that links carry during a step or after it.
 struct LinkLoad {
   static constexpr Rank at_switch = -1;
 
-  Rank from = 0, to = 0;  ///< a rank, or the switch, which reads or writes at all ranks at once
+  Rank from = 0, to = 0;  ///< a rank, or the switch, which accesses all ranks at once
   double bytes = 0;
-  bool has_proxy = false;   ///< something carries it in order, without the step
-  double bandwidth_ns = 0;  ///< that this takes
+  bool has_proxy = false;   ///< a proxy carries it in order, and the step does not wait
+  double bandwidth_ns = 0;  ///< time that the proxy takes
 };
 
 struct StepCost {
   double latency_ns = 0;
   double bandwidth_ns = 0;
-  std::vector<LinkLoad> loads;  ///< in the order in which they are taken
+  std::vector<LinkLoad> loads;  ///< in the order in which they take the links
 };
 
 class CostModel {
  public:
-  /// All of them must outlive it. `touched_bytes` is by host.
+  /// All arguments must outlive it.
   CostModel(const Program& program, const MachineModel& machine, const ReplayData& data, Index chunk_bytes,
             Index input_bytes);
 
-  /// The cost of a step that moves data. `out` is overwritten.
+  /// Writes the cost of a step that moves data to `out`.
   void cost_of_move(Rank own, const Step& step, Part part, StepCost& out) const;
-  /// The chunks that a launch copies before its first step, and after its last one.
+  /// Times to copy the chunks that a launch copies before its first step, and after its last one.
   double copy_in_ns(Rank rank) const;
   double copy_out_ns(Rank rank) const;
   /// Throws `unsupported` for a link that the machine lacks.

@@ -5,7 +5,7 @@
 namespace tranship::replays {
 namespace {
 
-constexpr Index bytes_max = Index(1) << 61;  // that a loop goes over: more makes too many events anyway
+constexpr Index bytes_max = Index(1) << 61;  // bytes of a loop; more would make too many events anyway
 
 Index unit_of(const Pipeline& loop) {
   return (std::min(loop.unit_bytes, bytes_max) + cut_unit_bytes - 1) / cut_unit_bytes * cut_unit_bytes;

@@ -1,5 +1,5 @@
-// Private: ReplayData, the memories of all ranks of a replayed program: which step has written what, and which bytes
-// lie in the cache of another rank.
+// Private: ReplayData, the memories of all ranks of a replayed program: which step has written which bytes, and which
+// bytes lie in the cache of another rank.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tranship::replays {
 
-/// Bytes of each operand of a step, from its beginning.
+/// A range of bytes of each operand of a step, from the operand's beginning.
 struct Part {
   Index begin = 0, end = 0;
 
@@ -21,16 +21,16 @@ struct Part {
 
 class ReplayData {
  public:
-  /// All of them must outlive it. `chunk_bytes` are whole units.
+  /// All arguments must outlive it. `chunk_bytes` is a multiple of cut_unit_bytes.
   ReplayData(const Program& program, const MachineModel& machine, const std::vector<StepPlace>& steps,
              Index chunk_bytes);
 
-  /// The part of its operands that a step works on: `loop` is the one it stands in, or nullptr.
+  /// The part of its operands that a step works on. `loop` is the loop around it, or null.
   Part part_of(const Step& step, const Pipeline* loop, Index iteration) const;
-  /// The iterations of a loop, `iterations_max` at most.
+  /// Number of iterations of a loop, at most `iterations_max`.
   Index iterations_of(const Pipeline& loop, Index iterations_max) const;
 
-  /// A stretch of a memory.
+  /// A stretch of bytes of a memory.
   struct Range {
     Rank rank;
     std::size_t memory;
@@ -57,11 +57,11 @@ class ReplayData {
   }
   const Written& written(const Range& range) const { return written_[range.memory]; }
 
-  /// How many bytes of plain data here another rank of this host has written last: they are in its cache, and a CPU
-  /// reads them as slowly as if they were at that rank.
+  /// Bytes of plain data here that another rank of this host wrote last. They are in that rank's cache, and a CPU reads
+  /// them as slowly as if they were there.
   double bytes_of_peers(Rank own, const Operand& operand, OperandShape what, Part part) const;
-  /// How many bytes of plain data here another rank of this host has read since this one wrote there, be it in the
-  /// launch before: they are in its cache, too, and a CPU takes them back before it writes, as if they were there.
+  /// Bytes of plain data here that another rank of this host has read since this rank wrote them, maybe in the previous
+  /// launch. They are in that rank's cache, too, and a CPU must take them back before it writes.
   double bytes_to_take_back(Rank own, const Operand& operand, Part part) const;
 
  private:
@@ -75,8 +75,8 @@ class ReplayData {
   const MachineModel& machine_;
   const std::vector<StepPlace>& steps_;
   const Index chunk_bytes_;
-  std::vector<Written> written_;        // by rank, memory, and whether it is packets
-  std::vector<Written> read_by_peers_;  // by rank and memory: in a launch, by other ranks of the host
+  std::vector<Written> written_;        // by rank, memory, and plain data or packets
+  std::vector<Written> read_by_peers_;  // by rank and memory: bytes that other ranks of the host read in a launch
 };
 
 }  // namespace tranship::replays

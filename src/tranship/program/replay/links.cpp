@@ -33,7 +33,7 @@ double ReplayLinks::take(const std::vector<LinkLoad>& loads, double begin_ns) {
   return done_ns;
 }
 
-/// A switch limits nothing: what does is the link of the rank that asks for it.
+/// A switch itself limits nothing; the link of the rank that uses it does.
 double ReplayLinks::carry(const LinkLoad& load, double begin_ns) {
   double done_ns = 0;
   const bool has_from = load.from != LinkLoad::at_switch, has_to = load.to != LinkLoad::at_switch;

@@ -1,4 +1,4 @@
-// Private: ReplayLinks, until when the links between ranks are taken.
+// Private: ReplayLinks, until when each link between ranks is busy.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ class ReplayLinks {
  public:
   ReplayLinks(const MachineModel& machine, Rank ranks);
 
-  /// Takes the links for all loads of a step that begins at `begin_ns`, in their order. When those have been carried
-  /// that the step waits for, as far as the links limit it; 0: at once.
+  /// Occupies the links for all loads of a step that begins at `begin_ns`, in their order. Returns when the links have
+  /// carried those loads that the step waits for; 0 when they do not limit it.
   double take(const std::vector<LinkLoad>& loads, double begin_ns);
-  /// When all has been carried that a rank has asked its proxy to carry to a peer.
+  /// Returns when a rank's proxy will have carried everything asked of it so far to a peer.
   double proxy_free_ns(Rank from, Rank to) const;
 
  private:
@@ -26,7 +26,7 @@ class ReplayLinks {
 
   const MachineModel& machine_;
   std::vector<Ends> ranks_, hosts_;
-  std::vector<std::map<Rank, double>> proxies_;  // by rank and peer: until when it is busy
+  std::vector<std::map<Rank, double>> proxies_;  // by rank and peer: until when the proxy is busy
 };
 
 }  // namespace tranship::replays

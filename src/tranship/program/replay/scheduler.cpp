@@ -24,24 +24,24 @@ struct Block {
   std::int32_t index = 0;
   int worker = 0;
   const std::vector<Step>* steps = nullptr;
-  std::int32_t id = 0;  ///< of the step at which it stands
+  std::int32_t id = 0;  ///< number of its current step
   std::size_t at = 0, inner = 0;
   Index iteration = 0;
   bool is_done = false;
-  // About the step at which it stands:
-  std::size_t taken = 0;          ///< signals or releases
-  std::optional<Arrival> latest;  ///< of what it needs
-  bool has_arrived = false;       ///< at its barrier
+  // State of the current step:
+  std::size_t taken = 0;          ///< signals or releases taken so far
+  std::optional<Arrival> latest;  ///< the last arrival that it needs
+  bool has_arrived = false;       ///< it has arrived at its barrier
 };
 
 struct Barrier {
-  std::vector<int> waiting;  ///< blocks
+  std::vector<int> waiting;  ///< blocks that wait here
   int arrived = 0;
 };
 
 struct Worker {
   Rank rank = 0;
-  std::vector<int> blocks;  ///< that have not ended
+  std::vector<int> blocks;  ///< blocks that have not ended
   std::size_t current = 0;
   double wakes_ns = never_ns;
   double free_ns = 0;
@@ -52,7 +52,7 @@ struct Worker {
 struct RankState {
   double begin_ns = 0, end_ns = 0;
   std::int32_t last_event = -1;
-  std::size_t running = 0;  ///< blocks
+  std::size_t running = 0;  ///< number of blocks that have not ended
 };
 
 Replay with_steps(const Program& program) {
@@ -161,7 +161,7 @@ class Scheduler {
     worker.has_begun = true;
     rank.begin_ns = now_ns;
     StepEvent event{.step = StepEvent::launch, .rank = worker.rank, .begin_ns = now_ns};
-    event.queued_ns = now_ns;  // for a core
+    event.queued_ns = now_ns;  // waiting for a core
     event.latency_ns = machine_.launch_ns;
     event.bandwidth_ns = costs_.copy_in_ns(worker.rank);
     event.end_ns = now_ns + event.latency_ns + event.bandwidth_ns;
@@ -198,7 +198,7 @@ class Scheduler {
     rank.last_event = worker.last_event = add(event);
   }
 
-  /// Returns true when the worker may run now; else it is woken when a core is free for it.
+  /// Returns true when the worker may run now; otherwise it is woken when it gets a core.
   bool take_core(int id, double now_ns) {
     const ReplayCores::Turn turn = cores_->take(id, host_of(workers_[std::size_t(id)].rank), now_ns);
     return runs_now(id, turn, now_ns);
@@ -226,8 +226,7 @@ class Scheduler {
     return block.id + (is_looping((*block.steps)[block.at]) ? 1 + static_cast<std::int32_t>(block.inner) : 0);
   }
 
-  /// Executes the step at which the block stands, if that is possible now. When it may be tried again: `now_ns` if it
-  /// was executed.
+  /// Executes the block's current step if that is possible now. Returns `now_ns` when it did, else when to try again.
   double attempt(int id, double now_ns) {
     Block& block = blocks_[std::size_t(id)];
     const Step& step = step_of(block);
@@ -249,7 +248,7 @@ class Scheduler {
     return now_ns;
   }
 
-  /// When all is there that the step needs, as far as is known; the block is woken when more is known.
+  /// Returns when everything that the step needs has arrived, as far as known; the block is woken when more is known.
   double needs(int id, const Step& step, double now_ns) {
     Block& block = blocks_[std::size_t(id)];
     if (waits(step.kind))
@@ -303,7 +302,7 @@ class Scheduler {
       block.has_arrived = true;
       if (++barrier.arrived == step.participants) {
         barrier.arrived = 0;
-        // Those that wait go on after the last one has come: its event follows.
+        // The waiting blocks continue after the last one has come, so their cause is its event.
         const Arrival opens{.at_ns = now_ns, .event = workers_[std::size_t(block.worker)].last_event};
         for (const int waiting : std::exchange(barrier.waiting, {})) {
           blocks_[std::size_t(waiting)].latest = opens;
@@ -404,7 +403,7 @@ class Scheduler {
         issue(channels_.semaphore(block.rank, semaphore_id), {.at_ns = end_ns, .event = number});
   }
 
-  /// The signals and data of an event arrive after all that the proxy has been asked to carry.
+  /// A proxy sends signals and data only after everything that it was asked to carry before.
   Arrival sent(Rank from, Rank to, ChannelKind kind, std::int32_t number) {
     const LinkModel& by = costs_.link(kind, from, to);
     const double end_ns = out_.events[std::size_t(number)].end_ns;
@@ -478,7 +477,7 @@ class Scheduler {
   ReplayArrows arrows_;
   ReplayChannels channels_;
   std::optional<ReplayCores> cores_;
-  StepCost cost_;  ///< of the step that is executed
+  StepCost cost_;  ///< of the step that is being executed
   std::vector<Block> blocks_;
   std::vector<Worker> workers_;
   std::vector<RankState> ranks_;

@@ -1,4 +1,4 @@
-// Private: the scheduler of a replay: which worker acts next, and what its step waits for. Costs are those of cost.hpp.
+// Private: the scheduler of a replay decides which worker acts next, and when its step can run. cost.hpp has the costs.
 #pragma once
 
 #include <tranship/program/replay.hpp>

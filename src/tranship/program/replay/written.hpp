@@ -10,7 +10,7 @@
 
 namespace tranship::replays {
 
-/// Something that comes from elsewhere, and what it took since the event that sent it had ended.
+/// An arrival from elsewhere, with the parts of its time since the sending event ended.
 struct Arrival {
   double at_ns = 0;
   std::int32_t event = -1;
@@ -19,7 +19,7 @@ struct Arrival {
   bool operator>(const Arrival& other) const { return std::tie(at_ns, event) > std::tie(other.at_ns, other.event); }
 };
 
-/// Stretches of a memory by what has written them.
+/// The stretches of a memory by the step that wrote them last.
 class Written {
  public:
   struct Cell {
@@ -35,7 +35,7 @@ class Written {
     cells_.erase(cells_.lower_bound(begin), cells_.lower_bound(end));
     cells_.emplace(begin, Cell{.end = end, .arrival = arrival, .step = step});
   }
-  /// Calls f(cell) for what has been written in [begin, end), as far as nothing is missing; whether nothing is.
+  /// Calls f(cell) for the cells in [begin, end) up to the first gap. Returns true when there is no gap.
   template <class F>
   bool read_whole(Index begin, Index end, F&& f) const {
     auto at = cells_.upper_bound(begin);
@@ -49,7 +49,7 @@ class Written {
     }
     return known >= end;
   }
-  /// Calls f(begin of the cell, cell) for all that has been written in [begin, end).
+  /// Calls f(begin of the cell, cell) for each cell in [begin, end).
   template <class F>
   void read(Index begin, Index end, F&& f) const {
     auto at = cells_.upper_bound(begin);

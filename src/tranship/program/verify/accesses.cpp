@@ -7,7 +7,7 @@
 namespace tranship::verification {
 namespace {
 
-/// The stamp of an access of a step to these units.
+/// The stamp of an access to units [begin, end).
 Stamp stamp_of(Stamp stamp, Index begin, Index end, const StepShape& shape) {
   constexpr std::string_view packet_letters = "PQT";
   stamp.first = begin;
@@ -40,7 +40,7 @@ bool Execution::follows(const Actor& actor, const Stamp& before, bool strongly, 
   const Stamp& now = actor.stamp;
   if (before.timeline == now.timeline) {
     if (before.time < actor.met || before.time == now.time) return true;
-    // Each thread takes the same packets in both.
+    // In both accesses each thread takes the same packets.
     if (before.by_packets && now.by_packets && before.first == now.first && before.units == now.units) return true;
   }
   if (strongly ? actor.knowledge->knows_strongly(before.timeline, before.time)
@@ -76,7 +76,8 @@ void Execution::read(const Step& step, const StepShape& shape, std::size_t sourc
       value.displacement += range.begin;
       pieces.push_back({from - range.begin, cell.end - range.begin, value, std::move(links)});
     });
-    // A block that has all packets of a step knows that it has run, when those of its threads meet that have them.
+    // A block that has read all packets of a step knows that the step has run, once the threads that read them have
+    // met.
     Index work = 0;
     for (const auto& [write, seen] : packets) {
       block.knowledge.learn_now(write->of_each, work);
@@ -140,7 +141,7 @@ void Execution::write_packets(const Range& range, Block& block, const Actor& act
   auto packets = std::make_shared<PacketWrite>();
   packets->units = range.end - range.begin;
   const bool by_proxy = actor.stamp.timeline != block.timeline;
-  // All threads that had a part in this step are behind those before it, unless one of those was larger.
+  // Threads that took part in this step are past the earlier steps, unless one of those was larger.
   const Time known = by_proxy || block.units_max <= range.end - range.begin ? actor.stamp.time + 1 : actor.met;
   packets->of_each = {.known = host_of(block.rank).clock, .timeline = actor.stamp.timeline};
   packets->of_all = packets->of_each;
@@ -151,7 +152,7 @@ void Execution::write_packets(const Range& range, Block& block, const Actor& act
     value.displacement -= range.begin;
     memory_of(range.rank, range.memory)
         .visit(range.begin + piece.begin, range.begin + piece.end, [&](Index from, Cell& cell) {
-          // Equal packets may be written again, by a multicast that reaches its own rank, or by several blocks.
+          // Equal packets may be written again, by a multicast that includes its own rank, or by several blocks.
           if (cell.packets_of == block.launch && cell.value == value) {
             cell.twins.push_back(actor.stamp);
             ++stamps_;
@@ -179,7 +180,7 @@ void Execution::write_packets(const Range& range, Block& block, const Actor& act
   });
 }
 
-/// Notes a read in place of one after which it comes and which allows no more than it.
+/// Records a read. It replaces an earlier one that it follows and that permits no more than it does.
 void Execution::note_read(Cell& cell, const Actor& actor) {
   const Stamp& stamp = actor.stamp;
   const auto is_no_stricter = [&](const Stamp& read) {
@@ -195,7 +196,7 @@ void Execution::note_read(Cell& cell, const Actor& actor) {
   cell.reads.push_back(stamp);
   ++stamps_;
 }
-/// Accesses before a write are over when it is.
+/// A write comes after all earlier accesses, so they need no record any more.
 void Execution::forget(Cell& cell) {
   stamps_ -= static_cast<Index>(cell.reads.size() + cell.twins.size());
   cell.reads.clear();
@@ -224,7 +225,7 @@ void Execution::check_write(Rank rank, int memory, Index from, const Cell& cell,
     report_race(actor, true, cell.writer, true, rank, memory, from, cell.end);
 }
 
-/// Packets have twice the bytes, so that their places are not those of plain chunks.
+/// Packets take twice the bytes, so their places differ from those of plain chunks.
 void Execution::use_scratch(const Range& range, const Block& block) {
   if (range.begin == range.end) return;
   int& uses = uses_of_scratch_[static_cast<std::size_t>(range.rank)];

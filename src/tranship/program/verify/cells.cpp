@@ -6,7 +6,7 @@
 
 namespace tranship::verification {
 namespace {
-// Deeper chains are forgotten, which can only lead to a refusal: they are destroyed by recursion.
+// Deeper chains are dropped, since they are destroyed by recursion. That can only lead to a refusal.
 constexpr int depth_max = 2048;
 constexpr std::size_t looked_at_max = 4096;
 }  // namespace

@@ -1,5 +1,5 @@
-// Private: Signals of one direction of a channel, or releases of a semaphore: what a taker learns from them, whatever
-// the order in which several senders send.
+// Private: Counter, signals in one direction of a channel or releases of a semaphore. It knows what a taker learns from
+// them, whatever the order in which several senders send.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@ namespace tranship::verification {
 
 class Counter {
  public:
-  /// So many a launch by this block.
+  /// Announces `times` signals of this block in each launch.
   void expect(int block, Index times) {
     source_of(block).each_launch += times;
     each_launch_ += times;
@@ -27,7 +27,7 @@ class Counter {
   Index taken() const { return taken_; }
   bool has_next() const { return issued_ > taken_; }
 
-  /// Takes the next one and calls learn(snapshot) for what must have been sent by then.
+  /// Takes the next one, and calls learn(snapshot) for what must have been sent by then under every order.
   template <class F>
   void take(F&& learn) {
     const Index wanted = ++taken_ - initial_;
@@ -44,7 +44,7 @@ class Counter {
       source.learned = sure;
     }
   }
-  /// The blocks that issue, and how often in each launch.
+  /// The blocks that issue, with their number of signals in each launch.
   std::vector<std::pair<int, Index>> sources() const {
     std::vector<std::pair<int, Index>> out;
     for (const Source& source : sources_) out.emplace_back(source.block, source.each_launch);
@@ -54,14 +54,14 @@ class Counter {
   Index each_launch() const { return each_launch_; }
 
   std::optional<Stamp> last_taker;
-  std::vector<int> waiting;  ///< blocks
+  std::vector<int> waiting;  ///< blocks that wait here
 
  private:
   struct Source {
     int block;
     Index each_launch = 0;
     Index learned = 0;
-    std::deque<Snapshot> sent;  ///< since `learned`
+    std::deque<Snapshot> sent;  ///< snapshots after the first `learned`
   };
   Source& source_of(int block) {
     if (last_source_ < sources_.size() && sources_[last_source_].block == block) return sources_[last_source_];

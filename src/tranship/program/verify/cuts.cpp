@@ -15,24 +15,24 @@
 namespace tranship::verification {
 namespace {
 
-/// So that all places of the largest chunks that are tried are numbers of 64 bits: turns of 1 GiB.
+/// Keeps all places of the largest chunks tried in 64 bits: turns of 1 GiB.
 constexpr Index turn_units_max = Index(1) << 26;
 constexpr Index semaphore_max = 4096;
-/// Sizes that are compared, and boundaries that are looked at for it: so many for small sizes, and for those that must
-/// be.
+/// Limits of the sizes that are compared, of the boundaries visited for the small ones, and of the boundaries visited
+/// for the mandatory ones.
 constexpr Index sizes_max = 4096, boundaries_max = 20'000'000, boundaries_most = 200'000'000;
 
 Index round_up_division(Index a, Index b) {
   return (a + b - 1) / b;
 }
 
-/// What decides how many sizes differ.
+/// Properties that decide how many sizes differ.
 struct Extremes {
-  Index shares = 1;  ///< the least common multiple
+  Index shares = 1;  ///< least common multiple of all
   Index shares_max = 1;
   Index semaphore_max = 0;
   Index operands = 0;
-  const Pipeline* loop = nullptr;  ///< any of them: verify() refuses programs whose loops differ in turns
+  const Pipeline* loop = nullptr;  ///< any loop: verify() refuses programs whose loops take different numbers of turns
 };
 
 Extremes extremes_of(const Program& program) {
@@ -62,14 +62,14 @@ Extremes extremes_of(const Program& program) {
   return out;
 }
 
-/// In which order the boundaries of all that steps touch lie, and the lengths between them, as one number.
+/// A hash of the order of all boundaries that steps touch, and of the lengths between them.
 class Order {
  public:
   Order(const Program& program, Cut cut) : program_(program), cut_(cut) {
     for (Rank rank = 0; rank < static_cast<Rank>(program.ranks.size()); ++rank)
       for_each_step(program.ranks[static_cast<std::size_t>(rank)], [&](const Step& step, const Pipeline* loop) {
         const Index turns = loop ? turns_of(*loop, cut) : 1;
-        hash_ = splitmix64(hash_ + static_cast<std::uint64_t>(turns));  // of loops that move nothing, too
+        hash_ = splitmix64(hash_ + static_cast<std::uint64_t>(turns));  // also for loops that move nothing
         for (Index turn = 0; turn < turns && !step.operands.empty(); ++turn) add(rank, step, loop, turn);
       });
     for (auto& [memory, places] : places_) rank(places);
@@ -108,7 +108,7 @@ class Order {
       const auto at = std::lower_bound(sorted.begin(), sorted.end(), one) - sorted.begin();
       hash_ = splitmix64(hash_ ^ (static_cast<std::uint64_t>(at) * 0x9e3779b97f4a7c15u));
     }
-    // A step that does nothing is one of its own kind.
+    // Length 0 is a case of its own, because such a step does nothing.
     hash_ = splitmix64(hash_ + (!sorted.empty() && sorted.front() == 0 ? 1 : 0));
   }
 
@@ -149,7 +149,8 @@ std::vector<Cut> cuts_of(const Program& program) {
     const Index turns = extremes.loop ? turns_of(*extremes.loop, {.units = units}) : 1;
     return turns > boundaries_most ? turns : 4 * extremes.operands * turns;
   };
-  // Beyond that, boundaries at other fractions of a chunk lie as far from each other as their remainders can move them.
+  // Beyond this size, boundaries at different fractions of a chunk are too far apart for remainders to change their
+  // order.
   const Index stable = extremes.shares == 1 ? 1 : extremes.shares * (extremes.shares_max / 2 + 1);
   std::set<Index> sizes = {extremes.shares, 2 * extremes.shares + 1};
   if (extremes.loop) {

@@ -1,10 +1,9 @@
-// Private: Which sizes of chunks a proof tries, so that it holds for all of them.
+// Private: chooses the sizes of chunks for which a proof executes a program, so that it holds for all sizes.
 //
-// Whatever the size, boundaries of what steps touch are linear in it but for the remainders of what is cut into shares
-// or turns of a loop. An execution depends on nothing but the order of these boundaries, and that of the lengths
-// between them. So sizes whose boundaries lie in the same order need one execution; orders stop to change once chunks
-// are large against the shares, but for their remainders, and once a loop has taken more turns than semaphores allow in
-// advance.
+// The boundaries of all accesses are linear in the size, except for the remainders of what shares or turns of a loop
+// cut. An execution depends only on the order of these boundaries and of the lengths between them, so all sizes of one
+// order need one execution. The order stops changing, except for remainders, once chunks are large against the shares,
+// and once a loop takes more turns than semaphores allow in advance.
 #pragma once
 
 #include <vector>
@@ -13,12 +12,12 @@
 
 namespace tranship::verification {
 
-/// Chunks of so many units, which are what is never cut: 16 bytes, of which packets have as many as they have data.
+/// A size of chunks in units, which are never cut: 16 bytes, or the packets for 16 bytes of data.
 struct Cut {
   Index units = 1;
 };
 
-/// Of a loop: the units of a chunk that one turn takes, and the turns that there are. As the executor has them.
+/// For a loop: the units of a chunk that one turn takes, and the number of turns, as in the executor.
 Index turn_units(const Pipeline& loop) noexcept;
 Index turns_of(const Pipeline& loop, Cut cut) noexcept;
 
@@ -26,11 +25,11 @@ Index turns_of(const Pipeline& loop, Cut cut) noexcept;
 struct Part {
   Index begin, end;
 };
-/// What a step works on in one turn of its loop, if it is in one: as much of all its operands.
+/// The part of its operands that a step works on in one turn of the loop around it, if any; equal for all operands.
 Part part_of(const Step& step, const Pipeline* loop, Index turn, Cut cut) noexcept;
 
-/// One size for each order of boundaries. Where a program has so many operands or shares that comparing all sizes would
-/// take too long, the largest of the small ones are left out.
+/// Returns one size for each order of boundaries. When comparing all sizes would take too long, for programs with many
+/// operands or shares, the largest of the small sizes are left out.
 std::vector<Cut> cuts_of(const Program& program);
 
 }  // namespace tranship::verification

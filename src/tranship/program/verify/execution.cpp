@@ -37,7 +37,7 @@ void Execution::run() {
     report_deadlock();
 }
 
-/// Refuses to go on with a program that was made to take forever.
+/// Throws `unsupported` for a program that takes too long to prove.
 void Execution::spend(Index work) {
   out_.work += work;
   if (stamps_ > options_.accesses_max)
@@ -118,7 +118,7 @@ void Execution::check_barriers() {
       int block = 0;
       Index step = 0;  ///< the first one
     };
-    std::map<int, std::map<int, User>> users;  // of a barrier, by the number of blocks that it names
+    std::map<int, std::map<int, User>> users;  // for each barrier, by the number of blocks that it names
     const auto add = [&](int block, std::size_t at, const Step& step) {
       if (step.kind != StepKind::barrier) return;
       User& user = users[step.ids[0]][step.participants];
@@ -148,7 +148,7 @@ void Execution::check_barriers() {
   }
 }
 
-/// Loops that took different numbers of turns would pair up otherwise at each size.
+/// Loops that take different numbers of turns would pair differently at each size.
 void Execution::check_loops() {
   const Pipeline* first = nullptr;
   std::string where;
@@ -172,7 +172,7 @@ void Execution::check_loops() {
     }
 }
 
-/// What a collective promises is combined by one operation.
+/// A collective combines by one operation.
 void Execution::check_reductions() {
   const Step* first = nullptr;
   std::string where;
@@ -214,8 +214,8 @@ void Execution::queue(int id) {
   queue_.push_back(id);
 }
 
-/// A launch begins after the one before has ended on this rank. Where tranship launches, fences make all known, and the
-/// requests of port channels are done.
+/// The actions of a rank's host before launch `launch`, after the previous launch has ended there. Where tranship
+/// launches, fences make everything known, and the requests of port channels are complete.
 void Execution::act_between_launches(Rank rank, int launch) {
   Host& host = host_of(rank);
   Index work = 1;
@@ -266,7 +266,7 @@ void Execution::begin_launch(Rank rank, int launch) {
   if (!is_over && first == last) end_launch(rank, launch);
 }
 
-/// Goes on with the next launch, at once, or when all ranks have come so far; the hosts act in between.
+/// Begins the next launch, at once or when all ranks have come so far; the hosts act in between.
 void Execution::end_launch(Rank rank, int launch) {
   if (relaunch_ != Relaunch::together) {
     act_between_launches(rank, launch + 1);
@@ -280,7 +280,7 @@ void Execution::end_launch(Rank rank, int launch) {
   for (Rank one = 0; one < size(); ++one) begin_launch(one, launch + 1);
 }
 
-/// All ranks meet: each knows all that has been done.
+/// All ranks meet: each knows everything done so far.
 void Execution::share_all() {
   Times all;
   for (Block& block : blocks_) {
@@ -311,7 +311,8 @@ void Execution::read_outputs(Rank rank, int launch, const Actor& actor) {
   if (meaning_.is_known() && !wrong_outputs_.contains(rank)) check_result(rank, launch, place.memory, begin, promised);
 }
 
-/// Whose input the output begins with: of a broadcast, that of all ranks, and of a sendrecv not its own.
+/// The rank whose input the output begins with: for a broadcast the same for all ranks, for a sendrecv not the rank
+/// itself.
 Rank Execution::source_of(Rank rank, int launch, int memory, Index begin) {
   if (const auto known = sources_.find(launch); known != sources_.end()) return known->second;
   Rank source = meaning_.has_one_source() || rank > 0 ? 0 : size() - 1;

@@ -1,8 +1,7 @@
-// Private: One execution of a program on symbols, several launches long, for one way to cut its chunks. What it does in
-// which order follows from what waits for what; what it learns holds for every schedule (see verify.hpp).
+// Private: Execution runs a program once on symbols, for several launches and one size of chunks. Steps run in one
+// order that their waits allow; the findings hold for every order (see verify.hpp).
 //
-// execution.cpp has the launches, steps.cpp the steps, accesses.cpp what they read and write, and reports.cpp how all
-// of it is named.
+// execution.cpp has the launches, steps.cpp the steps, accesses.cpp the reads and writes, and reports.cpp the texts.
 #pragma once
 
 #include <deque>
@@ -22,7 +21,7 @@
 
 namespace tranship::verification {
 
-/// A rank launches again at once, or all ranks meet before, or it does so as LaunchedBy::mscclpp says.
+/// A rank launches again at once, after a meeting of all ranks, or as LaunchedBy::mscclpp says.
 enum class Relaunch : std::uint8_t { at_once, together, as_mscclpp };
 
 class Execution {
@@ -46,11 +45,11 @@ class Execution {
     Index iteration = 0;
     int launch = 0;
     bool is_done = false, is_queued = false, has_arrived = false;
-    Time time = 0;        ///< actions so far
-    Time met = 0;         ///< those before its threads met last
-    Index units_max = 0;  ///< of the steps since then, the largest
+    Time time = 0;        ///< number of actions so far
+    Time met = 0;         ///< number of actions before its threads last met
+    Index units_max = 0;  ///< largest step since then, in units
     Knowledge knowledge;
-    std::size_t waited = 0;  ///< how many ids, or sources of packets, of its step it has waited for
+    std::size_t waited = 0;  ///< ids, or sources of packets, of its step that it has waited for
   };
 
   struct Proxy {
@@ -67,7 +66,7 @@ class Execution {
   struct Actor {
     Stamp stamp;
     const Knowledge* knowledge;
-    Time met;  ///< own actions before this one are over
+    Time met;  ///< the actor's own actions before this time are complete
   };
 
   struct Range {
@@ -76,10 +75,10 @@ class Execution {
     Index begin, end;
     OperandFormat format;
   };
-  /// Units of what is moved.
+  /// Units of the data being moved.
   struct Piece {
     Index begin, end;
-    Value value;  ///< as if the first unit of the operand lay at place 0
+    Value value;  ///< as if the first unit of the operand were at place 0
     Links links;
   };
   using Pieces = std::vector<Piece>;
@@ -90,13 +89,13 @@ class Execution {
     Range range;
   };
 
-  /// What a block that does not end waits for, and the blocks that could end that.
+  /// The wait of a block that never ends, and the blocks that could end the wait.
   struct Stuck {
     std::string text;
     std::vector<int> producers;
-    bool are_lost = false;  ///< packets: those of a later launch are in their place
+    bool are_lost = false;  ///< packets of a later launch have overwritten the awaited ones
   };
-  /// Packets that a block would write with a step that it has not done.
+  /// Packets that a block would write in a step that it has not executed.
   struct Promise {
     int block, launch;
     int memory;
@@ -195,7 +194,7 @@ class Execution {
   void note_promises();
   void report_deadlock();
   void report_unpaired();
-  /// The last step of those blocks that issues what the counter counts.
+  /// The last block and step that issue what the counter counts.
   std::optional<std::pair<int, Index>> last_issuer(int counter) const;
   void report_left(int counter, Rank rank, const std::string& what, const char* of_what, Index initial);
 
@@ -213,7 +212,7 @@ class Execution {
   std::vector<int> first_block_, first_proxy_;
   Timeline first_host_ = 0;
   std::vector<Memory> memories_;
-  std::vector<BufferPlace> places_;  ///< of each buffer of each rank
+  std::vector<BufferPlace> places_;  ///< places of each buffer of each rank
   std::vector<int> uses_of_scratch_;
   std::vector<Counter> counters_;
   std::vector<std::map<int, Barrier>> barriers_;
@@ -221,14 +220,14 @@ class Execution {
   std::vector<int> running_;
   Rank ended_ = 0;
   std::deque<int> queue_;
-  Index stamps_ = 0;  ///< that are noted of all cells
+  Index stamps_ = 0;  ///< stamps held by all cells
 
   ValueTable values_;
-  Reduction reduction_ = Reduction::sum;  ///< that of all steps
-  std::map<int, Rank> sources_;           ///< of each launch, where all ranks have the same
+  Reduction reduction_ = Reduction::sum;  ///< the reduction of all steps that combine
+  std::map<int, Rank> sources_;           ///< by launch, for broadcasts: the rank whose input was sent
   std::set<std::tuple<Finding::Kind, Rank, int, Index, Finding::Missing>> said_;
-  std::map<int, Rank> wrong_;     ///< of each launch, so many ranks
-  std::set<Rank> wrong_outputs_;  ///< of which it has been said
+  std::map<int, Rank> wrong_;     ///< by launch: ranks with a wrong output
+  std::set<Rank> wrong_outputs_;  ///< ranks already reported
   std::vector<std::vector<Promise>> promises_;
 };
 

@@ -42,8 +42,8 @@ std::string Execution::place_text(Rank rank, int memory, Index begin, Index end)
   return fmt::format("{} of rank {}", chunks_text(names[memory], first, (end - 1) / units + 1 - first), rank);
 }
 
-/// Which promise would have ordered the two. The host of a rank reads the output of a launch under the number of the
-/// next one.
+/// Returns the promise that would have ordered the two accesses. A host reads the output of a launch under the number
+/// of the next one.
 Finding::Missing Execution::missing_for(const Actor& actor, bool writes, const Stamp& before, bool wrote) const {
   using enum Finding::Missing;
   const Stamp& now = actor.stamp;
@@ -66,7 +66,7 @@ void Execution::report_race(const Actor& actor, bool writes, const Stamp& before
   const Stamp& now = actor.stamp;
   const bool same_block = now.timeline == before.timeline;
   const Finding::Kind kind = same_block ? Finding::Kind::missing_meeting : Finding::Kind::race;
-  // A host has no step: the fault is then one of the other.
+  // A host has no step, so the finding names the other one.
   const Stamp& named = now.block >= 0 ? now : before;
   Rank at = rank;
   int block = -1;
@@ -155,7 +155,7 @@ Execution::Stuck Execution::stuck(int id) {
   return out;
 }
 
-/// Which packets steps would write that blocks have not done yet.
+/// Lists the packets that steps not yet executed would write.
 void Execution::note_promises() {
   promises_.assign(program_.ranks.size(), {});
   for (std::size_t id = 0; id < blocks_.size(); ++id) {
@@ -199,7 +199,7 @@ void Execution::report_deadlock() {
           why.are_lost ? Finding::Missing::meeting : Finding::Missing::none);
     return;
   }
-  // Every block waits for another one: following them leads around a cycle.
+  // Every block waits for another one, so following them leads around a cycle.
   std::vector<int> way;
   std::set<int> seen;
   for (int at = first; at >= 0 && seen.insert(at).second;) {

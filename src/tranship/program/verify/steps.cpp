@@ -37,7 +37,7 @@ void Execution::step_over(Block& block) {
   ++block.at;
 }
 
-/// Whether the step was done; else the block has been noted where it waits.
+/// Returns true when the step was executed; otherwise the block is registered where it waits.
 bool Execution::execute(int id, const Step& step, const Pipeline* loop) {
   Block& block = block_of(id);
   switch (step.kind) {
@@ -84,7 +84,7 @@ Snapshot Execution::published_by(const Block& block) const {
   return {
       .known = block.knowledge.clock(), .timeline = block.timeline, .strong_time = block.met, .weak_time = block.met};
 }
-/// What a relaxed signal publishes: what its rank knew when the launch began.
+/// The content of a relaxed signal: it publishes only what its rank knew when the launch began.
 Snapshot Execution::executed_by(const Block& block) const {
   return {.known = {host_of(block.rank).clock.strong, block.knowledge.clock().weak},
           .timeline = block.timeline,
@@ -165,7 +165,7 @@ bool Execution::come_to_barrier(int id, const Step& step) {
   return true;
 }
 
-/// Gives the proxy of a port channel something to do after all that the block has done before its threads met.
+/// Gives the proxy of a port channel work that comes after everything that the block did before its threads last met.
 Execution::Proxy& Execution::ask(const Block& block, std::int32_t channel) {
   Proxy& proxy = proxy_of(block.rank, channel);
   Index work = 1;
@@ -206,7 +206,7 @@ Part Execution::part_of(const Block& block, const Step& step, const Pipeline* lo
   return verification::part_of(step, loop, block.iteration, cut_);
 }
 
-/// Whether all packets have come that the step reads. Those that have are not looked at again.
+/// Returns true when all packets that the step reads have come. Sources that have come are not checked again.
 bool Execution::have_packets_come(int id, const Step& step, const StepShape& shape, Part part) {
   Block& block = block_of(id);
   for (; block.waited < static_cast<std::size_t>(step.sources); ++block.waited) {
@@ -258,7 +258,7 @@ bool Execution::move(int id, const Step& step, const Pipeline* loop) {
   return true;
 }
 
-/// The channel that carries a target: that of the step, or the first one that leads to its rank.
+/// The channel that carries a target: the step's own, or the first one that leads to the target's rank.
 std::int32_t Execution::channel_of_target(Rank rank, const Step& step, std::size_t target) {
   if (!step.ids.empty()) return step.ids[std::min(target, step.ids.size() - 1)];
   const Operand& operand = step.operands[static_cast<std::size_t>(step.sources) + target];
@@ -268,7 +268,7 @@ std::int32_t Execution::channel_of_target(Rank rank, const Step& step, std::size
   return static_cast<std::int32_t>(std::find(peers.begin(), peers.end(), peer) - peers.begin());
 }
 
-/// Threads work on units in turn, so that a target may be a source, but not beside one.
+/// Threads work on units in turn, so a target may equal a source but not overlap it in part.
 void Execution::check_targets(const Step& step, const StepShape& shape, Part part, const Block& block) {
   struct Other {
     Range range;

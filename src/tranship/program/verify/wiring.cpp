@@ -7,7 +7,8 @@ namespace tranship::verification {
 
 Wiring::Wiring(const Program& program) {
   for (std::size_t kind = 0; kind < 2; ++kind) {
-    std::map<std::tuple<Rank, Rank, Index>, int> inbound;  // of rank, from peer, number among those
+    std::map<std::tuple<Rank, Rank, Index>, int> inbound;  // by rank, peer, and number among its channels from that
+                                                           // peer
     Rank rank = 0;
     for (const RankProgram& one : program.ranks) {
       std::map<Rank, Index> seen;

@@ -1,4 +1,4 @@
-// Private: Which channel of which rank leads to which: the counter that a signal adds to, and that a wait takes from.
+// Private: Wiring connects channels: it finds the counter that a signal raises and the counter that a wait takes from.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tranship::verification {
 
-/// The k-th channel from r to p and the k-th one from p to r are two ends: what one sends the other takes. Counters are
+/// The k-th channel from r to p and the k-th one from p to r are two ends: one takes what the other sends. Counters are
 /// numbered; those of semaphores come last.
 class Wiring {
  public:
