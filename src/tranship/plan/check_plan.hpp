@@ -16,9 +16,9 @@ inline constexpr Index transfers_per_group_max = Index(1) << 24;
 /// - every index lies within the slot's local extents on this rank's side; on both sides where the peer is this rank;
 /// - no count of cells or bytes overflows;
 /// - no cell of this rank is written twice by received values, unless the plan combines them. This is exact for plans
-/// of the planners. For other plans it is exact up to some millions of comparisons and some ten thousand stretches; a
-/// plan that needs more is not checked further in this respect.
-/// Takes time in proportion to the runs and lattices of the plan, not to the cells.
+///   of the planners. For other plans it is exact up to some millions of comparisons and some ten thousand stretches; a
+///   plan that needs more is not checked further in this respect.
+/// Time grows with the runs and lattices of the plan, not with the cells.
 Result<void> check_plan(const TransferPlan& plan);
 
 }  // namespace tranship
