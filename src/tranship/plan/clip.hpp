@@ -20,7 +20,7 @@ Interval source_hull(const Run& run) noexcept;
 Interval target_hull(const Run& run) noexcept;
 /// Returns the hull of the target's comb; the lattice may write only part of it.
 Interval target_hull(const RunLattice& lattice) noexcept;
-/// Returns the smallest interval that contains both hulls, either of which may be empty.
+/// Returns the smallest interval that contains both hulls. `hull` may be empty, `more` must not be.
 Interval joined(const Interval& hull, const Interval& more) noexcept;
 
 /// Return the run or lattice that moves the same cells back.

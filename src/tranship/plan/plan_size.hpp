@@ -15,7 +15,7 @@ inline constexpr Index plan_slices_max = Index(1) << 27;
 /// Returns an upper bound on the runs and lattices that plan_redistribution stores for any one rank (structured
 /// distributions).
 Index runs_expected(const Distribution& source, const Distribution& target);
-/// Returns such a bound for plan_halo in one array, which reads only from itself.
+/// Returns such a bound for plan_halo of one array whose ghosts come from the same array.
 Index runs_expected(const Distribution& array, const HaloOptions& options);
 
 /// Returns an upper bound on the slices that plan_redistribution looks at for any one rank; a family of slices counts
