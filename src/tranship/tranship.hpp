@@ -1,6 +1,6 @@
-// The usual start: arrays, exchanges, pipes, buffers, one-sided transfers, collectives, and ranks that are launched,
-// joined or simulated. Layouts as text, plans, programs, kernels, files and the interfaces of other systems have
-// headers of their own, which cmake/public_headers.txt lists.
+// Includes what most programs need: arrays, exchanges, pipes, buffers, one-sided transfers, collectives, and ways to
+// launch, join or simulate ranks. Layouts as text, plans, programs, kernels, files and the interfaces of other systems
+// have their own headers, which cmake/public_headers.txt lists.
 #pragma once
 
 #include <tranship/array/array.hpp>

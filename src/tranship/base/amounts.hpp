@@ -1,4 +1,4 @@
-// Private: amounts as people read them, in tables, pictures and messages to the terminal.
+// Private: formats amounts for people to read: in tables, pictures, and messages on the terminal.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace tranship {
 std::string grouped(Index value);
 /// "999 B", "270.8 KiB"
 std::string human_bytes(Index bytes);
-/// "part" of 1, "parts" of others. The plural takes an s unless another one is given.
+/// Returns `one` if `count` is 1, else `several`, which by default is `one` with an "s".
 std::string plural(Index count, std::string_view one, std::string_view several = {});
-/// "1 part", "2000 parts": for errors, whose numbers are digits alone.
+/// "1 part", "2000 parts": for errors, whose numbers have no commas.
 std::string amount(Index count, std::string_view one, std::string_view several = {});
-/// Sizes beyond 2^63 stay what they are.
+/// For unsigned numbers: a size above 2^63 does not turn negative.
 template <class T>
 requires(std::is_unsigned_v<T> && sizeof(T) == sizeof(Index))  //
     std::string amount(T count, std::string_view one, std::string_view several = {}) {
@@ -27,7 +27,7 @@ requires(std::is_unsigned_v<T> && sizeof(T) == sizeof(Index))  //
 }
 /// "1 part", "2,000 parts"
 std::string counted(Index count, std::string_view one, std::string_view several = {});
-/// "an allreduce", "a reducescatter": by the letter with which it begins.
+/// "an allreduce", "a reducescatter": chooses the article by the first letter.
 std::string with_article(std::string_view what);
 
 }  // namespace tranship

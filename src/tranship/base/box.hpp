@@ -1,4 +1,4 @@
-// Detail: Boxes: half-open products of intervals, and the few operations on them that planning needs.
+// Detail: Boxes, half-open products of intervals, and the operations on them that planning needs.
 #pragma once
 
 #include <vector>
@@ -33,7 +33,7 @@ struct Box {
   Interval operator[](int d) const noexcept { return {lower[d], upper[d]}; }
   Indices extents() const;
   bool empty() const noexcept;
-  /// Number of cells; throws `overflow`.
+  /// Returns the number of cells; throws `overflow`.
   Index count() const { return checked_product(extents()); }
   bool contains(const Indices& at) const noexcept;
   friend bool operator==(const Box&, const Box&) = default;
@@ -42,12 +42,13 @@ struct Box {
 Box intersect(const Box& a, const Box& b);
 Box shifted(const Box& box, const Indices& by);
 
-/// Disjoint boxes that cover `a` without `b`, at most two per dimension, low side before high side, dimension 0 first.
+/// Returns disjoint boxes that cover `a` without `b`: at most two per dimension, the low side before the high side,
+/// dimension 0 first.
 std::vector<Box> subtract(const Box& a, const Box& b);
-/// Disjoint boxes that cover the union of `boxes` without `hole`.
+/// Returns disjoint boxes that cover the union of `boxes` without `hole`.
 std::vector<Box> disjoint_union(const std::vector<Box>& boxes, const Box& hole);
 
-/// One box for each combination of one interval of each list, the last list fastest.
+/// Returns one box for each way to choose one interval from every list; the last list varies fastest.
 std::vector<Box> products(const std::vector<std::vector<Interval>>& axes);
 
 std::string to_string(const Box& box);

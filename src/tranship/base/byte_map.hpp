@@ -1,5 +1,5 @@
-// Private: values of stretches of bytes. Each stretch that is visited is cut where the visit begins and ends, so that a
-// value says the same of all its bytes.
+// Private: ByteMap, a map from stretches of bytes to values. A visit splits the stretches at both of its ends, so that
+// one value always holds for all bytes of its stretch.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tranship {
 template <class Value>
 class ByteMap {
  public:
-  /// Calls `f(first, end, value)` for each stretch of [first, end); what has no value yet gets an empty one.
+  /// Calls `f(first, end, value)` for each stretch of [first, end). Bytes without a value first get an empty one.
   template <class F>
   void visit(std::size_t first, std::size_t end, F&& f) {
     cut(first);
@@ -27,7 +27,7 @@ class ByteMap {
       at = stretch->second.end;
     }
   }
-  /// The same for what has a value already, uncut.
+  /// Calls `f(first, end, value)` for each stretch of [first, end) that has a value; splits nothing.
   template <class F>
   void look(std::size_t first, std::size_t end, F&& f) const {
     auto stretch = stretches_.upper_bound(first);
@@ -36,12 +36,12 @@ class ByteMap {
       if (stretch->second.end > first)
         f(std::max(stretch->first, first), std::min(stretch->second.end, end), stretch->second.value);
   }
-  /// For all that has a value.
+  /// Calls `f` for each stretch that has a value.
   template <class F>
   void for_each(F&& f) const {
     for (const auto& [first, stretch] : stretches_) f(first, stretch.end, stretch.value);
   }
-  /// Gives [first, end) one value.
+  /// Gives all bytes of [first, end) one value.
   void assign(std::size_t first, std::size_t end, Value value) {
     erase(first, end);
     if (first < end) stretches_.emplace(first, Stretch{end, std::move(value)});

@@ -1,5 +1,6 @@
-// Detail: Callback, a callable that is kept: what a struct of options has one of. FunctionRef is for those that are
-// passed down a call. One allocation when it is made, none when it is copied or called, no <functional>.
+// Detail: Callback, a callable that is kept, for example in a struct of options. A callable that is only passed down a
+// call is a FunctionRef. A Callback allocates once, when it is made; copies and calls do not allocate. It needs no
+// <functional>.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@ namespace tranship {
 template <class Signature>
 class Callback;
 
-/// Owns a copy of the callable that it was made of, which all copies of the Callback share. Empty by default; an empty
-/// one must not be called.
+/// Owns a copy of the callable that it was made from; all copies of the Callback share it. Empty by default; an empty
+/// Callback must not be called.
 template <class R, class... Args>
 class Callback<R(Args...)> {
  public:

@@ -1,5 +1,5 @@
-// Detail: How values of several places become one: memories combine partial values, ranks combine what their ghosts
-// hold.
+// Detail: Combine, how several values of one cell become one: memories combine their partial values, and ranks combine
+// what their ghosts hold.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace tranship {
 
 /// The reductions that an element can undergo on its way from one memory to another: those of `Reduction` without the
-/// ones of single bits, under the same numbers. Integers wrap; of bools the sum is "or" and the product "and", and
-/// false is less than true; a minimum or maximum with a NaN is a NaN. Complex numbers have no order.
+/// bitwise ones, under the same numbers. Integers wrap. For bools the sum is "or", the product is "and", and false is
+/// less than true. The minimum or maximum with a NaN is a NaN. Complex numbers have no minimum or maximum.
 enum class Combine : std::uint8_t {
   sum = int(Reduction::sum),
   product = int(Reduction::product),
@@ -23,13 +23,13 @@ constexpr const char* name_of(Combine combine) noexcept {
   return name_of(static_cast<Reduction>(combine));
 }
 
-/// The combination of that name, or none for reductions of single bits.
+/// Returns the combination with the same name, or nothing for bitwise reductions.
 constexpr std::optional<Combine> combine_of(Reduction reduction) noexcept {
   if (reduction > Reduction::maximum) return std::nullopt;
   return static_cast<Combine>(reduction);
 }
 
-/// How a map combines; none for those that overwrite.
+/// Returns how a map combines, or nothing for maps that overwrite.
 constexpr std::optional<Combine> combine_of(ElementMap map) noexcept {
   switch (map) {
     case ElementMap::copy:
@@ -48,7 +48,7 @@ constexpr std::optional<Combine> combine_of(ElementMap map) noexcept {
   return std::nullopt;
 }
 
-/// The map that combines so.
+/// Returns the map that applies this combination.
 constexpr ElementMap map_of(Combine combine) noexcept {
   switch (combine) {
     case Combine::sum:

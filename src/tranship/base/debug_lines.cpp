@@ -17,7 +17,7 @@ namespace tranship {
 
 namespace {
 
-/// Functions of libdw. It is loaded when it is needed, so that no program has to link it or bring it along.
+/// Functions of libdw. The library is loaded on first use, so no program has to link or ship it.
 struct Libdw {
   decltype(&::dwfl_begin) dwfl_begin = nullptr;
   decltype(&::dwfl_end) dwfl_end = nullptr;
@@ -53,7 +53,7 @@ struct Libdw {
   }
 };
 
-/// Debug information that lies in files of its own, or on a server, is not looked for.
+/// Skips debug information in separate files and on servers.
 int finds_no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
   return -1;
 }
@@ -93,7 +93,8 @@ struct DebugLines::State {
     Dwarf_Addr bias = 0;
     Dwarf_Die* const unit = libdw.dwfl_module_addrdie(module, address, &bias);
     if (unit == nullptr) return false;
-    // The first call gives the innermost scope and where that was written; the second, where it has been put.
+    // The first call returns the innermost scope as it was written; the second returns the scopes into which it was
+    // inlined.
     Dwarf_Die *written = nullptr, *put = nullptr;
     const int written_count = libdw.dwarf_getscopes(unit, address - bias, &written);
     const int put_count = written_count > 0 ? libdw.dwarf_getscopes_die(&written[0], &put) : 0;

@@ -1,5 +1,6 @@
-// Private: DebugLines, the lines of source that debug information gives for addresses of code. Where libdw was there at
-// configure time, and is there when a program runs, whose files bear debug information; elsewhere there are none.
+// Private: DebugLines, which finds the source line of an address of code in the debug information of the running
+// program. It needs libdw at configure time and at run time, and a program built with debug information; otherwise it
+// finds no lines.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,8 @@
 
 namespace tranship {
 
-/// Of this process. Making one reads its list of files, and a look reads the debug information: for messages of errors.
+/// The lines of this process. The constructor reads the process's list of files, and find() reads debug information.
+/// Both are slow: use it only for messages of errors.
 class DebugLines {
  public:
   DebugLines();
@@ -17,8 +19,8 @@ class DebugLines {
   DebugLines(const DebugLines&) = delete;
   DebugLines& operator=(const DebugLines&) = delete;
 
-  /// Calls `f` for the line of the instruction at `address`, then for the line of each call by which the compiler has
-  /// put it there (inlined functions), from the inside out, until it returns true. Returns true when `f` did.
+  /// Calls `f` for the line of the instruction at `address`, then for each call through which the compiler inlined it
+  /// there, from the innermost to the outermost, until `f` returns true. Returns true when `f` did.
   bool find(const void* address, FunctionRef<bool(std::string_view file, int line)> f) const;
 
  private:

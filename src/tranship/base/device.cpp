@@ -16,11 +16,11 @@ namespace {
 constexpr std::size_t kinds_max = 64;
 constexpr std::size_t name_bytes_max = 32;
 
-/// Names are added and never removed, so that readers need no lock.
+/// Names are added and never removed, so readers need no lock.
 struct Kinds {
   std::array<std::string, kinds_max> names{"host", "fake", "cuda"};
   std::atomic<std::size_t> count = 3;
-  std::mutex mutex;  // of those who add
+  std::mutex mutex;  // held to add a name
 
   std::optional<DeviceKind> find(std::string_view name) const {
     const auto end = names.begin() + std::ptrdiff_t(count.load(std::memory_order_acquire));
@@ -52,11 +52,11 @@ std::size_t common_length(std::string_view a, std::string_view b) {
   return std::size_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// What follows "fake:".
+/// Parses the ordinal in `text`, which begins at `at`.
 Result<int> parse_ordinal(std::string_view text, std::size_t at) {
   const char* end = text.data() + text.size();
   int ordinal = 0;
-  // from_chars would take a sign.
+  // from_chars would accept a minus sign.
   if (at == text.size() || text[at] < '0' || text[at] > '9') return wrong_at(text, at);
   const auto [after, fault] = std::from_chars(text.data() + at, end, ordinal);
   if (fault != std::errc()) return wrong_at(text, at);

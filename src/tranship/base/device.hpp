@@ -1,4 +1,4 @@
-// Detail: Device, the name of a processor with memory. A value: two devices that name one memory are one device.
+// Detail: Device, the name of a processor with memory. It is a value: two equal devices name the same memory.
 #pragma once
 
 #include <compare>
@@ -10,27 +10,27 @@
 
 namespace tranship {
 
-/// Further kinds get the next numbers when they are first named, see device_kind().
+/// Other kinds get the next numbers when device_kind() first sees their names.
 enum class DeviceKind : std::uint8_t {
   host,
-  fake,  ///< memory of the host that only its own streams may touch: for tests, without a GPU
+  fake,  ///< memory of the host that only the fake device's streams may touch, for tests without a GPU
   cuda,
 };
-/// The kind of a name: a lower-case letter, then more of them, digits and underscores, at most 32. A name that is new
-/// to the process becomes a kind, which lasts as long as the process; there can be 64. Thread-safe. Throws
-/// `invalid_use` for other names, and for one kind too many.
+/// Returns the kind with this name. A name is a lower-case letter, followed by lower-case letters, digits and
+/// underscores, at most 32 characters in all. A new name becomes a new kind, which exists until the process ends; a
+/// process can have 64 kinds. Thread-safe. Throws `invalid_use` for a malformed name and for the 65th kind.
 DeviceKind device_kind(std::string_view name);
-/// Its name.
+/// Returns the name of a kind, or "?" for a number that names none.
 std::string_view name_of(DeviceKind kind);
 
-/// `host` has no ordinals: every `Device` of kind host is the same one.
+/// All devices of kind `host` are equal, with ordinal 0.
 class Device {
  public:
   constexpr Device() = default;
   static constexpr Device host() noexcept { return {}; }
   static constexpr Device fake(int ordinal) noexcept { return Device(DeviceKind::fake, ordinal); }
   static constexpr Device cuda(int ordinal) noexcept { return Device(DeviceKind::cuda, ordinal); }
-  /// The device of a kind that has such a number; that of the host has none.
+  /// Returns the device of a kind and number; for `host` the number is ignored.
   static constexpr Device of(DeviceKind kind, int ordinal) noexcept {
     return kind == DeviceKind::host ? host() : Device(kind, ordinal);
   }
@@ -48,10 +48,11 @@ class Device {
 
 /// "host", "fake:1", "cuda:0".
 std::string to_string(Device device);
-/// The reverse, of the kinds that the process knows; `bad_text` with the column of the first wrong character.
+/// The reverse of to_string(), for the kinds that the process knows. Fails with `bad_text` and the column of the first
+/// wrong character.
 Result<Device> parse_device(std::string_view text);
 
-/// The number of a memory within Devices (memory/device/devices.hpp); the host's is 0.
+/// Index of a memory in Devices (memory/device/devices.hpp); the host's is 0.
 using MemoryId = int;
 
 }  // namespace tranship

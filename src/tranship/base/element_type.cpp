@@ -27,7 +27,7 @@ const Row& row(ElementType type) {
   return rows[static_cast<int>(type)];
 }
 
-/// What NumPy calls such a dtype: "float64".
+/// Returns NumPy's name of the dtype: "float64".
 std::string numpy_name(const Row& row) {
   if (row.name == "bf16") return "bfloat16";
   const char kind = row.numpy[0];

@@ -1,5 +1,5 @@
-// Detail: Element types: every NumPy number type and bfloat16. Moving data needs only the size; names matter at the
-// edges.
+// Detail: Element types: all of NumPy's number types, and bfloat16. Moving data needs only their sizes; the names
+// matter where users and files meet the library.
 #pragma once
 
 #include <complex>
@@ -16,29 +16,29 @@ enum class ElementType : std::uint8_t {
 #undef TRANSHIP_ELEMENT
 };
 
-/// Size of one element in bytes: 1, 2, 4, 8 or 16 (32 for c256, which moves as two parts of 16).
+/// Returns the size of one element in bytes: 1, 2, 4, 8 or 16 (32 for c256, which moves as two parts of 16).
 int size_bytes(ElementType type) noexcept;
-/// The short name that layout texts use: "f64", "c128", "bool8".
+/// Returns the short name that layout texts use: "f64", "c128", "bool8".
 std::string_view name_of(ElementType type) noexcept;
-/// NumPy's kind and size ("f8"), without a byte order. bf16, which NumPy lacks, is stored as "V2".
+/// Returns NumPy's kind and size ("f8"), without a byte order. bf16, which NumPy lacks, is stored as "V2".
 std::string_view numpy_kind(ElementType type) noexcept;
 bool is_complex(ElementType type) noexcept;
-/// The type of the real or imaginary part; the type itself when it is not complex.
+/// Returns the type of the real or imaginary part, or the type itself when it is not complex.
 ElementType part_of(ElementType type) noexcept;
 
-/// The type that a layout text calls `name`: "f64", or as NumPy does "f8", "<f8" or "float64". Names of this library
-/// come first: without a byte order, "i8", "u8" and "f16" count bits. Fails with `bad_text`, and with `unsupported` for
-/// another byte order than this machine's.
+/// Returns the type that a layout text calls `name`: "f64", or a name of NumPy ("f8", "<f8", "float64"). Where both
+/// mean something, the name of this library wins: without a byte order, "i8", "u8" and "f16" count bits. Fails with
+/// `bad_text` for an unknown name and with `unsupported` for a byte order that is not this machine's.
 Result<ElementType> element_type_named(std::string_view name);
-/// The type of a NumPy kind and size ("f8"); fails with `bad_file`.
+/// Returns the type of a NumPy kind and size ("f8"); fails with `bad_file`.
 Result<ElementType> element_type_of_numpy(std::string_view kind);
 
-/// The 2-byte brain float: a carrier of bits, with conversion left to those who compute with it.
+/// The 2-byte brain float. It only carries the bits; programs that compute with it convert it themselves.
 struct bfloat16 {
   std::uint16_t bits;
   friend bool operator==(bfloat16, bfloat16) = default;
 };
-/// IEEE half precision, likewise a carrier of bits.
+/// IEEE half precision; it, too, only carries the bits.
 struct float16 {
   std::uint16_t bits;
   friend bool operator==(float16, float16) = default;

@@ -1,4 +1,4 @@
-// Private: ElfSymbols, the functions that a program's or library's file names in its tables of symbols.
+// Private: ElfSymbols, the functions named in the symbol tables of a program or a library.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tranship {
 
-/// Holds the file in memory. No function where the file cannot be read, is no ELF file, or has been stripped.
+/// Holds the file in memory. Finds no functions when the file cannot be read, is not ELF, or is stripped.
 class ElfSymbols {
  public:
   explicit ElfSymbols(const std::string& path);
 
   struct Function {
-    std::string_view name;  ///< as the linker knows it
+    std::string_view name;  ///< name as the linker knows it (mangled)
     std::uint64_t address = 0;
     std::uint64_t size_bytes = 0;
   };
-  /// Calls `f` for each function, until it returns true.
+  /// Calls `f` for each function until `f` returns true.
   void find(FunctionRef<bool(const Function&)> f) const;
 
  private:

@@ -1,5 +1,5 @@
-// Errors as values: one code from errors.def, a message that carries both numbers, and where it happened.
-// Inside the library expected failures travel as Result<T> (result.hpp); at the public edge they are thrown as Error.
+// Error, the exception that tranship throws: a code of errors.def, a message, and where the failure happened. Inside
+// the library, expected failures travel as Result<T> (result.hpp); the public calls throw them as Error.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ enum class ErrorCode : int {
 #undef TRANSHIP_ERROR
 };
 
-/// The name of a code as errors.def spells it ("invalid_use").
+/// Returns the name of a code as errors.def spells it ("invalid_use").
 const char* name_of(ErrorCode code) noexcept;
-/// One line that says what a code means.
+/// Returns one line that says what a code means.
 const char* text_of(ErrorCode code) noexcept;
 
-/// A failure. `what()` is the message; `rank` and `peer` are -1 where they do not apply, `column` is the 1-based column
-/// of a text (or -1).
+/// A failure. `what()` is the message. `rank` and `peer` are -1 where they do not apply; `column` is a 1-based column
+/// of a text, or -1.
 class Error : public std::exception {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -29,7 +29,7 @@ class Error : public std::exception {
   ErrorCode code() const noexcept { return code_; }
   const char* what() const noexcept override { return message_.c_str(); }
   const std::string& message() const noexcept { return message_; }
-  /// The same failure in other words: code, rank, peer and column stay.
+  /// Returns this failure with another message; code, rank, peer and column are kept.
   Error with_message(std::string message) const {
     Error out = *this;
     out.message_ = std::move(message);
@@ -51,8 +51,9 @@ namespace detail {
 
 }  // namespace tranship
 
-// Our own bugs. `TRANSHIP_ASSERT` is always on and must be cheap; `TRANSHIP_ASSERT_COSTLY` is on in debug and sanitizer
-// builds. Both throw Error(internal), so that a rank that finds one makes its peers fail with its name.
+// Assertions of the library's own invariants. `TRANSHIP_ASSERT` is always on and must be cheap;
+// `TRANSHIP_ASSERT_COSTLY` is on in debug and sanitizer builds. Both throw Error(internal), so a rank that finds a bug
+// makes its peers fail with its name.
 #define TRANSHIP_ASSERT(expression) \
   ((expression) ? void(0) : ::tranship::detail::assertion_failed(#expression, __FILE__, __LINE__))
 #if defined(TRANSHIP_COSTLY_ASSERTIONS)

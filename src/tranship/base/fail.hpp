@@ -1,6 +1,6 @@
-// Private: How library code fails: `throw_error(code, format, ...)`; and how it writes texts: `fmt::format` and
-// `join_text`. The formats are checked where they are written and expanded in one place, so that a file that includes
-// this pays for neither fmt's formatting nor its ranges. It includes fmt, so no public header may include it.
+// Private: How library code fails, `throw_error(code, format, ...)`, and how it writes texts, `fmt::format` and
+// `join_text`. Formats are checked at compile time and expanded in one source file, so including this header does not
+// instantiate fmt's formatting. It includes fmt, so no public header may include it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tranship {
 
-/// The Error of a format whose arguments have lost their types.
+/// Builds the Error from a format and type-erased arguments.
 Error formatted_error(ErrorCode code, fmt::string_view format, fmt::format_args args);
 [[noreturn]] void throw_formatted(ErrorCode code, fmt::string_view format, fmt::format_args args);
 
@@ -26,7 +26,7 @@ template <class... Args>
   throw_formatted(code, format, fmt::make_format_args(args...));
 }
 
-/// The values of a range as "{}" writes them, with `separator` between each two.
+/// Returns the values of a range as "{}" formats them, with `separator` between them.
 template <class Range>
 std::string join_text(const Range& range, std::string_view separator) {
   std::string text;

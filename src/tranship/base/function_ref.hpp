@@ -1,4 +1,5 @@
-// Detail: FunctionRef, a callable passed down a call, never kept. Two pointers, no allocation, no <functional>.
+// Detail: FunctionRef, a reference to a callable that is passed down a call and never kept. It is two pointers, does
+// not allocate, and needs no <functional>.
 #pragma once
 
 #include <type_traits>

@@ -36,7 +36,7 @@ Index checked_add(Index a, Index b) {
 }
 
 Index checked_product(const Indices& extents) {
-  // An array with an empty dimension is empty, whatever the others are: look for it before multiplying.
+  // An array with an empty dimension is empty, whatever its other extents: look for one before multiplying.
   bool empty = false;
   for (int d = 0; d < extents.size(); ++d) {
     if (extents[d] < 0) throw_error(ErrorCode::invalid_use, "extent {} of dimension {} is negative", extents[d], d);

@@ -1,4 +1,4 @@
-// Detail: Indices and index vectors: 64-bit, at most 8 dimensions, never on the heap.
+// Detail: Index and Indices: 64-bit indices and vectors of at most 8 of them, which never use the heap.
 #pragma once
 
 #include <array>
@@ -12,16 +12,16 @@
 namespace tranship {
 
 using Index = std::int64_t;
-/// A rank of a world. A plain int as MPI has it; -1 where there is none.
+/// A rank of a world. A plain int as in MPI; -1 means no rank.
 using Rank = int;
 
 inline constexpr int dims_max = 8;
 
-/// A small vector of indices: extents, coordinates, strides. One entry per dimension, dimension 0 first.
+/// A small vector of indices, such as extents, coordinates or strides. One entry per dimension, dimension 0 first.
 class Indices {
  public:
   Indices() = default;
-  /// `count` entries, each `value`.
+  /// Returns `count` entries, each equal to `value`.
   static Indices filled(int count, Index value);
   Indices(std::initializer_list<Index> values);
   explicit Indices(std::span<const Index> values);
@@ -48,16 +48,17 @@ class Indices {
   int size_ = 0;
 };
 
-/// The product of extents. Throws `overflow` when it does not fit in 63 bits and `invalid_use` for a negative extent.
+/// Returns the product of extents. Throws `overflow` when it does not fit in 63 bits, and `invalid_use` for a negative
+/// extent.
 Index checked_product(const Indices& extents);
-/// a * b and a + b that throw `overflow`.
+/// Return a * b and a + b; throw `overflow`.
 Index checked_multiply(Index a, Index b);
 Index checked_add(Index a, Index b);
 
-/// "8192, 8192" between brackets or nothing around it: how messages print extents.
+/// Returns "8192, 8192": the extents as messages print them, without brackets.
 std::string to_string(const Indices& values);
 
-/// Floor division and the remainder that goes with it (0 <= remainder < b), for b > 0 and any a.
+/// Floor division and its remainder (0 <= remainder < b), for b > 0 and any a.
 constexpr Index floor_divide(Index a, Index b) noexcept {
   return a / b - (a % b != 0 && a < 0);
 }
@@ -68,7 +69,7 @@ constexpr Index ceil_divide(Index a, Index b) noexcept {
   return -floor_divide(-a, b);
 }
 
-/// Goes through all coordinates of a box of `extents` with the last dimension fastest. `f(const Indices&)`.
+/// Calls `f(const Indices&)` for all coordinates of a box of `extents`, with the last dimension fastest.
 template <class F>
 void for_each_coordinate(const Indices& extents, F&& f) {
   for (Index e : extents)

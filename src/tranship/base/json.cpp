@@ -12,10 +12,9 @@
 namespace tranship {
 namespace {
 
-// Keys are looked up one by one.
+// Members are found by a linear search.
 constexpr std::size_t keys_per_object_max = 1024;
-// No document of ours nests deeper than a dozen values, and each array and object costs some 100 bytes until it is
-// read.
+// The library's own documents nest at most a dozen values; each array or object takes about 100 bytes while it is read.
 constexpr std::size_t depth_max = 64;
 constexpr std::int64_t containers_max = std::int64_t(1) << 22;
 
@@ -44,7 +43,7 @@ void append_integer(std::string& out, Integer value) {
   out.append(digits, std::to_chars(digits, std::end(digits), value).ptr);
 }
 
-/// Writes values with a stack of its own: they may be deeper than the stack of the thread.
+/// Writes values with its own stack, because a value may nest deeper than the stack of the thread allows.
 class Writer {
  public:
   explicit Writer(const JsonFormat& format) : format_(format) {}
@@ -80,7 +79,7 @@ class Writer {
     std::size_t next = 0;
   };
 
-  /// All of a value without parts; the bracket of others.
+  /// Writes a value without parts in full, and the opening bracket of any other.
   void begin(const Json& value) {
     switch (value.type()) {
       case JsonType::null:
@@ -122,7 +121,7 @@ class Writer {
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-/// Hands on what the parser finds.
+/// Passes what the parser finds to the reader.
 class Events final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Events(JsonReader& reader) : reader_(reader) {}
@@ -135,7 +134,7 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
     return reader_.number_float(value, text), true;
   }
   bool string(string_t& text) override { return reader_.string(text), true; }
-  bool binary(binary_t&) override { return false; }  // no text has any
+  bool binary(binary_t&) override { return false; }  // a text never has binary values
   bool start_object(std::size_t) override { return reader_.start_object(), true; }
   bool key(string_t& name) override { return reader_.key(name), true; }
   bool end_object() override { return reader_.end_object(), true; }
@@ -153,7 +152,7 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
   JsonReader& reader_;
 };
 
-/// Where a column of a text is, with the line where there are several.
+/// Returns where a column of a text is, with the line if it is not the first.
 std::string place_in(std::string_view text, std::size_t column) {
   const std::string_view before = text.substr(0, column > 0 ? column - 1 : 0);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
@@ -167,7 +166,7 @@ std::string character_at(std::string_view text, std::size_t column) {
   return c > ' ' && c < 0x7f ? fmt::format("'{:c}'", c) : fmt::format("byte 0x{:02x}", c);
 }
 
-/// Makes the value of a text.
+/// Builds the value of a text.
 class Builder final : public JsonReader {
  public:
   explicit Builder(std::string_view text) : text_(text) {}
@@ -228,7 +227,7 @@ class Builder final : public JsonReader {
 
   std::string_view text_;
   Json document_;
-  std::vector<Json*> open_;  ///< what is around them grows no more until they are closed
+  std::vector<Json*> open_;  ///< stays valid: a container gains no member while one inside it is open
   std::vector<std::set<std::string>> keys_;
   std::string key_;
   std::int64_t containers_ = 0;
@@ -294,7 +293,7 @@ Json Json::object() {
 }
 
 void Json::destroy() noexcept {
-  // What nests is taken out first and emptied one by one, so that no destructor runs within more than another.
+  // Moves nested values to a list and empties them one by one, so that destructors do not recurse.
   std::vector<Json> nested;
   const auto take = [&nested](Json& value) {
     if (value.is_structured() && !value.empty()) nested.push_back(std::move(value));
@@ -454,7 +453,7 @@ std::string json_in_message(const Json& value, std::size_t length_max) {
 }
 
 void read_json(std::string_view text, JsonReader& reader) {
-  // The parser takes a zero byte for the end of the text; JSON has none.
+  // The parser takes a zero byte for the end of the text, but JSON has no zero bytes.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) return reader.not_json(zero + 1);
   Events events(reader);
   nlohmann::json::sax_parse(text, &events);

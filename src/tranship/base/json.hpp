@@ -1,6 +1,6 @@
-// Private: JSON. `Json` is a value, `parse_json` reads one, `dump` writes it; `read_json` tells a reader what a text
-// holds, piece by piece, for documents of many keys and known shape. Only json.cpp includes the library that does the
-// work: its header costs every file that includes it seconds to compile.
+// Private: JSON. `parse_json` reads a text into a value (`Json`), and `dump` writes a value as text. `read_json`
+// reports the parts of a text to a reader one by one, for documents with many keys and a known shape. Only json.cpp
+// includes nlohmann's header, which takes seconds to compile.
 #pragma once
 
 #include <concepts>
@@ -15,26 +15,26 @@
 
 namespace tranship {
 
-/// What a value is. A whole number is an `integer` where 64 bits with a sign hold it, a `large_integer` above.
+/// The type of a value. A whole number is an `integer` if it fits in 64 bits with a sign, else a `large_integer`.
 enum class JsonType : std::uint8_t { null, boolean, integer, large_integer, real, string, array, object };
 
 /// "null", "boolean", "number", "string", "array" or "object".
 const char* name_of(JsonType type) noexcept;
 
-enum class JsonCharacters : std::uint8_t { utf8, ascii };   ///< ascii: all others are written as \u and four digits
-enum class InvalidUtf8 : std::uint8_t { refuse, replace };  ///< replace: by U+FFFD
+enum class JsonCharacters : std::uint8_t { utf8, ascii };   ///< ascii: writes other characters as \u and four digits
+enum class InvalidUtf8 : std::uint8_t { refuse, replace };  ///< replace: writes U+FFFD instead
 
 struct JsonFormat {
-  int indent = 0;  ///< spaces for each level; 0 writes one line without spaces
+  int indent = 0;  ///< spaces per level; 0 writes one line without spaces
   JsonCharacters characters = JsonCharacters::utf8;
   InvalidUtf8 invalid = InvalidUtf8::refuse;
 };
 
 class JsonItem;
 
-/// A value, with all that it holds. Objects keep their members in the order in which they were added. Values that a
-/// text was read into nest a few levels only; of deeper ones, which code can build, copies and comparisons recurse,
-/// destruction and dump() do not.
+/// A value with all that it holds. Objects keep their members in the order in which they were added. Values that were
+/// parsed nest only a few levels. Code can build deeper ones: copies and comparisons of these recurse, destruction and
+/// dump() do not.
 class Json {
  public:
   struct Member;
@@ -60,7 +60,8 @@ class Json {
   Json(const std::vector<T>& items) : Json(array()) {
     for (const T& item : items) push_back(item);
   }
-  /// `{{"a", 1}, {"b", x}}` is an object: pairs that all begin with a string. `{1, 2}` is an array, `{}` is null.
+  /// `{{"a", 1}, {"b", x}}` is an object, because all items are pairs that begin with a string. `{1, 2}` is an array,
+  /// and `{}` is null.
   Json(std::initializer_list<JsonItem> list);
 
   Json(const Json& other);
@@ -87,48 +88,48 @@ class Json {
   bool is_object() const noexcept { return type_ == JsonType::object; }
   bool is_structured() const noexcept { return is_array() || is_object(); }
 
-  // What a value holds. For other types these throw `bad_text`.
+  // These return what a value holds, and throw `bad_text` if it has another type.
   bool as_boolean() const;
   /// Throws `overflow` for a large_integer.
   std::int64_t as_integer() const;
-  /// Throws `overflow` below 0.
+  /// Throws `overflow` for a negative number.
   std::uint64_t as_unsigned() const;
-  /// Any number; what has more than 53 bits is rounded.
+  /// Takes any number; rounds one that needs more than 53 bits.
   double as_number() const;
   const std::string& as_string() const;
-  /// The elements of an array. Those of a temporary are given away, so that a loop over them does not outlive them.
+  /// Returns the elements of an array. A temporary returns them by value, so that a loop over them is safe.
   const std::vector<Json>& items() const&;
   std::vector<Json> items() &&;
-  /// The members of an object.
+  /// Returns the members of an object.
   const std::vector<Member>& members() const&;
   std::vector<Member> members() &&;
 
-  /// How many items or members; 0 of null, 1 of what has no parts.
+  /// Returns the number of items or members; 0 for null, 1 for a value without parts.
   std::size_t size() const noexcept;
   bool empty() const noexcept { return size() == 0; }
 
   const Json& operator[](std::size_t index) const { return items()[index]; }
   Json& operator[](std::size_t index) { return const_cast<Json&>(items()[index]); }
-  /// Null becomes an array first.
+  /// Appends an item; turns null into an array first.
   void push_back(Json item);
 
-  /// The member, or nullptr when there is none or this is no object. Takes as long as the object has members.
+  /// Returns the member, or nullptr if there is none or this is not an object. Linear in the number of members.
   const Json* find(std::string_view key) const noexcept;
   bool contains(std::string_view key) const noexcept { return find(key) != nullptr; }
-  /// Throws `bad_text` when there is none.
+  /// Returns the member; throws `bad_text` if there is none.
   const Json& at(std::string_view key) const;
-  /// Adds null where there is no such member. Null becomes an object first.
+  /// Returns the member; adds it as null if there is none. Turns null into an object first.
   Json& operator[](std::string_view key);
-  /// Adds a member that the object is known not to have.
+  /// Adds a member that the object must not have yet. Needs no search.
   Json& add_member(std::string key, Json value);
-  /// Sets all members of another object.
+  /// Sets all members of `object` in this object.
   void update(Json object);
 
-  /// Numbers that are not finite are written as null. Throws `invalid_use` for a string that is not UTF-8, unless
-  /// `format` says to replace what is wrong.
+  /// Returns the value as text. Numbers that are not finite become null. Throws `invalid_use` for a string that is not
+  /// UTF-8, unless `format` says to replace what is wrong.
   std::string dump(const JsonFormat& format = {}) const;
 
-  /// Numbers are equal by value, objects in the order of their members.
+  /// Numbers compare by value; objects are equal if their members are equal and in the same order.
   friend bool operator==(const Json& a, const Json& b);
 
  private:
@@ -153,7 +154,7 @@ struct Json::Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-/// A value in a list in braces, which is moved from there and not copied.
+/// An item of a list in braces. The Json takes its value by move, which an initializer_list alone does not allow.
 class JsonItem {
  public:
   template <class T>
@@ -166,19 +167,19 @@ class JsonItem {
   mutable Json value_;
 };
 
-/// The text as a JSON string. Throws `invalid_use` when it is not UTF-8.
+/// Returns the text as a JSON string. Throws `invalid_use` when it is not UTF-8.
 std::string json_string(std::string_view text);
 
-/// What a message says of an untrusted value or name: JSON in printable ASCII on one line, cut after `length_max`
-/// bytes.
+/// Returns an untrusted value or name as a message quotes it: JSON in printable ASCII on one line, cut after
+/// `length_max` bytes.
 std::string json_in_message(const Json& value, std::size_t length_max = 40);
 
-/// Reads a document. Throws `bad_text`, with the column in bytes where the text is not JSON; also for a key that an
-/// object has twice, and for documents that are deeper or wider than any of ours.
+/// Parses a document. Throws `bad_text`, with the column in bytes where the text is not JSON. It also refuses an object
+/// that has a key twice, and documents that are deeper or wider than any of the library's own.
 Json parse_json(std::string_view text);
 
-/// What a JSON text holds, in the order of the text. A reader refuses what it does not expect by throwing, so that
-/// nothing nests deeper than it allows. Strings may be moved from.
+/// Receives the parts of a JSON text in the order of the text. A reader throws to refuse a part, so nothing nests
+/// deeper than it allows. It may move from the strings.
 class JsonReader {
  public:
   JsonReader() = default;
@@ -188,10 +189,10 @@ class JsonReader {
 
   virtual void null() = 0;
   virtual void boolean(bool value) = 0;
-  /// A whole number with a minus sign.
+  /// A negative whole number.
   virtual void number_integer(std::int64_t value) = 0;
   virtual void number_unsigned(std::uint64_t value) = 0;
-  /// All other numbers, with their text: fractions, exponents, and whole numbers that 64 bits do not hold.
+  /// All other numbers, with their text: fractions, exponents, and whole numbers that do not fit in 64 bits.
   virtual void number_float(double value, const std::string& text) = 0;
   virtual void string(std::string& text) = 0;
   virtual void start_object() = 0;
@@ -199,9 +200,9 @@ class JsonReader {
   virtual void end_object() = 0;
   virtual void start_array() = 0;
   virtual void end_array() = 0;
-  /// The text is not JSON from the byte of this number on, the first being 1. Must throw.
+  /// The text is not JSON from this byte on; bytes count from 1. Must throw.
   virtual void not_json(std::size_t column) = 0;
-  /// The number that ends there is too large for a double. Must throw.
+  /// The number that ends at this byte is too large for a double. Must throw.
   virtual void number_too_large(std::size_t column) { not_json(column); }
 };
 

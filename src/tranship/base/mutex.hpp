@@ -1,5 +1,5 @@
-// Private: Mutex, what std::mutex is, for sections that take less time than a call into the C library. A thread that
-// finds it taken sleeps until it is free, as there (Drepper, "Futexes Are Tricky", its second mutex).
+// Private: Mutex, a std::mutex for critical sections shorter than a call into the C library. A thread that finds it
+// taken sleeps until it is free (Drepper, "Futexes Are Tricky", its second mutex).
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ class Mutex {
     State expected = State::free;
     return state_.compare_exchange_strong(expected, State::taken, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  /// The next owner may destroy it at once: all that is done after the exchange is to wake who sleeps at its address.
+  /// The next owner may destroy the mutex at once: after the exchange, this only wakes a thread that sleeps on its
+  /// address.
   void unlock() noexcept {
     if (state_.exchange(State::free, std::memory_order_release) == State::awaited) state_.notify_one();
   }

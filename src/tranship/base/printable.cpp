@@ -11,8 +11,8 @@ struct Character {
   std::size_t bytes = 1;
 };
 
-/// The first character of a text that is not empty. What is no UTF-8 is a character of one byte, which none is that is
-/// looked for here.
+/// Returns the first character of a text that is not empty. A byte that is not UTF-8 counts as the character U+FFFD,
+/// which is not hidden.
 Character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -26,8 +26,8 @@ Character first_of(std::string_view text) {
   return bytes == 1 ? Character{.code = 0xfffd} : Character{.code = code, .bytes = bytes};
 }
 
-/// Control characters, and those of format that show nothing and may turn the order of what follows (Unicode's Cc, Cf,
-/// Zl and Zp).
+/// Returns true for control characters, and for format characters, which show nothing and may reorder the text
+/// (Unicode's Cc, Cf, Zl and Zp).
 bool is_hidden(char32_t code) {
   constexpr struct {
     char32_t first, last;

@@ -1,4 +1,4 @@
-// Private: untrusted text, in messages cut and on one printable line, and as people read it.
+// Private: makes untrusted text printable: cut and on one line for messages, or whole and as people read it.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace tranship {
 
-/// Names of tensors and members are longer than other quotations, and tell the most.
+/// Names of tensors and members may be quoted at greater length than other text, because they tell the most.
 inline constexpr std::size_t name_chars_max = 160;
 
-/// At most `length_max` bytes of `text`; what is not printable ASCII as \x and two digits.
+/// Returns at most `length_max` bytes of `text`; writes bytes that are not printable ASCII as \x and two digits.
 inline std::string printable(std::string_view text, std::size_t length_max = 40) {
   std::string out;
   for (const char c : text.substr(0, length_max)) {
@@ -26,8 +26,8 @@ inline std::string printable(std::string_view text, std::size_t length_max = 40)
   return out;
 }
 
-/// All of it, with '?' for each character that is not seen, such as one that moves the cursor or turns the order of
-/// those that follow: control and format characters of UTF-8. Bytes that are no UTF-8 stay.
+/// Returns the whole text, with '?' for each invisible character, such as one that moves the cursor or reverses the
+/// order of the text: Unicode's control and format characters. Bytes that are not UTF-8 are kept.
 std::string one_line(std::string_view text);
 
 }  // namespace tranship

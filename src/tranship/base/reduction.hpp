@@ -1,14 +1,14 @@
-// Detail: Reduction, how a collective operation combines values, and ElementMap, what happens to an element on its way.
-// Kernels know both, so this includes no standard library: it is also compiled while a program runs.
+// Detail: Reduction, how a collective operation combines values, and ElementMap, what a copy does to each element.
+// Kernels use both, and are also compiled at run time, so this header includes no standard library.
 #pragma once
 
 namespace tranship {
 
-/// Sums, products and orders as base/combine.hpp defines them: integers wrap, of bools the sum is "or" and the product
-/// "and", and NaNs stay. The last three take integers and bools.
+/// Sums, products and orders follow base/combine.hpp: integers wrap; for bools the sum is "or" and the product is
+/// "and"; NaNs propagate. The last three take only integers and bools.
 enum class Reduction : unsigned char { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
 
-#if !defined(__CUDACC_RTC__)  // only messages of the host use it
+#if !defined(__CUDACC_RTC__)  // only messages of the host need names
 constexpr const char* name_of(Reduction reduction) noexcept {
   switch (reduction) {
     case Reduction::sum:
@@ -30,15 +30,15 @@ constexpr const char* name_of(Reduction reduction) noexcept {
 }
 #endif
 
-/// What happens to an element on its way: plans say it, and kernels do it.
+/// How a copy treats each element. Plans choose it, and kernels apply it.
 enum class ElementMap : unsigned char {
   copy,                ///< target = source
-  negate,              ///< target = -source; a float gets its sign bit flipped, zero and NaN too
+  negate,              ///< target = -source; flips the sign bit of a float, also of zero and NaN
   accumulate,          ///< target += source
   accumulate_negated,  ///< target -= source
   multiply,            ///< target *= source
-  minimum,             ///< the source where it is less; with a NaN, a NaN; of zeros of either sign the target's stays
-  maximum,             ///< the source where it is greater; with a NaN, a NaN; of zeros as for the minimum
+  minimum,             ///< the source if it is less; NaN if either is NaN; the target stays if both are zeros
+  maximum,             ///< the source if it is greater; NaN and zeros as for the minimum
 };
 
 }  // namespace tranship

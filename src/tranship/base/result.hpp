@@ -1,5 +1,4 @@
-// Detail: Result<T>, a value or the Error that stood in its way. The one place that converts a Result into an exception
-// is value().
+// Detail: Result<T>, a value or the Error that prevented it. Only value() converts a Result into an exception.
 #pragma once
 
 #include <optional>
@@ -21,7 +20,7 @@ class [[nodiscard]] Result {
 
   const Error& error() const { return std::get<1>(state_); }
 
-  /// The value; throws the Error when there is none.
+  /// Returns the value, or throws the Error if there is none.
   T& value() & {
     raise();
     return std::get<0>(state_);
@@ -59,7 +58,7 @@ class [[nodiscard]] Result<void> {
   std::optional<Error> error_;
 };
 
-/// Runs `f` and turns the Error that it throws into a Result: how `try_` twins are made.
+/// Runs `f` and returns its value, or the Error that it throws, as a Result. The `try_` twins are made with it.
 template <class F>
 auto attempt(F&& f) -> Result<decltype(f())> {
   try {

@@ -1,8 +1,8 @@
-// Detail: Which sanitizer this is compiled with, as macros that both g++ and clang set: TRANSHIP_TSAN, TRANSHIP_ASAN,
-// and TRANSHIP_SANITIZED for either of them (and for clang's memory sanitizer). Preprocessor only, so kernels may
-// include it. The race hooks (docs/one-sided.md) use the instrumentation of the thread sanitizer and are no sanitizer.
-// Functions by which ranks wait for each other are marked TRANSHIP_UNHOOKED: they order accesses and are none. Where
-// there are hooks, such functions are called, and not put in place.
+// Detail: Macros for the sanitizer of this build, set for g++ and clang alike: TRANSHIP_TSAN, TRANSHIP_ASAN, and
+// TRANSHIP_SANITIZED for either of them and for clang's memory sanitizer. Preprocessor only, so kernels may include it.
+// The race hooks (docs/one-sided.md) reuse the instrumentation of the thread sanitizer but are not a sanitizer.
+// TRANSHIP_UNHOOKED marks functions by which ranks wait for each other: their accesses order those of the program and
+// must not be hooked. With race hooks such functions are not inlined.
 #pragma once
 
 #if defined(TRANSHIP_RACE_HOOKS)

@@ -1,4 +1,4 @@
-// Detail: StridedView: where an N-d array lies in memory. The typed edge erases to it at once.
+// Detail: StridedView, where an N-d array lies in memory. Typed interfaces convert to it at once.
 #pragma once
 
 #include <tranship/base/device.hpp>
@@ -8,23 +8,23 @@
 namespace tranship {
 
 /// A view of memory that it does not own: element (i0, i1, ...) lies at data + (i0*strides[0] + i1*strides[1] + ...)
-/// elements. Strides count elements and may be negative or zero. Split complex: `data` holds the real parts,
-/// `imaginary` the imaginary parts, and strides count parts.
+/// elements. Strides count elements and may be negative or zero. In a split complex array, `data` points to the real
+/// parts and `imaginary` to the imaginary parts, and strides count parts.
 struct StridedView {
   void* data = nullptr;
   ElementType type = ElementType::u8;
   Indices extents;
   Indices strides;
   void* imaginary = nullptr;
-  /// Whose memory it is; `data` is an address there.
+  /// The device that owns the memory; `data` is an address there.
   Device device = {};
 
   int dims() const noexcept { return extents.size(); }
 };
 
-/// Strides, in elements, of a dense array with the last dimension fastest. Throws `overflow`.
+/// Returns the strides, in elements, of a dense array with the last dimension fastest. Throws `overflow`.
 Indices row_major_strides(const Indices& extents);
-/// Strides of a dense array whose dimensions are ordered from slowest to fastest as `order` names them.
+/// Returns the strides of a dense array; `order` lists the dimensions from slowest to fastest. Throws `overflow`.
 Indices dense_strides(const Indices& extents, const Indices& order);
 
 }  // namespace tranship

@@ -1,8 +1,9 @@
-// Private: The seam of all lock-free code: protocols are templates on a `Sync`, so that tests explore interleavings.
+// Private: The seam of all lock-free code. A protocol is a template on a `Sync`, so tests can explore its
+// interleavings.
 //
-// RealSync is std::atomic and plain memory. The tests' ExploredSync runs the same protocol under a controlled
-// scheduler, and models what release and acquire promise. Payload goes through the seam too, or a flag raised too early
-// stays hidden. The memory order is part of each name: there is no default that could be forgotten.
+// RealSync is std::atomic and plain memory. ExploredSync of the tests runs the same protocol under a controlled
+// scheduler and models what release and acquire guarantee. Payload goes through the seam too; otherwise a flag that is
+// raised too early would not be found. The memory order is part of each name, so none is used by default.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,8 @@
 
 namespace tranship {
 
-/// What a protocol may use: 64-bit words shared by ranks, payload that the words guard, and a way to let others go on.
+/// The operations of a protocol: 64-bit words shared by ranks, payload that the words guard, and a pause for spin
+/// loops.
 template <class S>
 concept SyncSeam = requires(typename S::Word& word, typename S::template Payload<int>& payload, std::uint64_t value) {
   { word.load_acquire() } -> std::same_as<std::uint64_t>;
@@ -30,18 +32,18 @@ concept SyncSeam = requires(typename S::Word& word, typename S::template Payload
 };
 
 struct RealSync {
-  /// One word on its own cache line. Lock-free, so that it works in memory that processes share.
+  /// A word on its own cache line. It is lock-free, so it works in memory that processes share.
   class alignas(64) Word {
    public:
     std::uint64_t load_acquire() const noexcept { return value_.load(std::memory_order_acquire); }
     std::uint64_t load_relaxed() const noexcept { return value_.load(std::memory_order_relaxed); }
     void store_release(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
     void store_relaxed(std::uint64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
-    /// Acquire and release on success; acquire on failure. True on success; never fails spuriously.
+    /// Returns true on success; never fails spuriously. Acquires and releases on success, acquires on failure.
     bool compare_exchange(std::uint64_t expected, std::uint64_t desired) noexcept {
       return value_.compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
     }
-    /// Acquire and release; the value before.
+    /// Returns the previous value. Acquires and releases.
     std::uint64_t fetch_add(std::uint64_t by) noexcept { return value_.fetch_add(by, std::memory_order_acq_rel); }
 
    private:
@@ -59,7 +61,7 @@ struct RealSync {
     T value_{};
   };
 
-  /// Tells the core that this is a spin loop.
+  /// Tells the core that the caller spins.
   static void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -67,7 +69,7 @@ struct RealSync {
     asm volatile("yield");
 #endif
   }
-  /// Gives the core to another thread that can run.
+  /// Lets another runnable thread have the core.
   static void yield() noexcept {
 #if defined(__unix__)
     sched_yield();

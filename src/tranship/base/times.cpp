@@ -7,8 +7,8 @@ namespace {
 constexpr int bits = 5, width = 1 << bits;
 }
 
-/// A leaf (height 0) holds the times of `width` timelines, the others `width` nodes of the next lower height, any of
-/// which may be missing: its times are 0.
+/// A leaf (height 0) holds the times of `width` timelines; any other node has `width` children of the next lower
+/// height. A missing child stands for times of 0.
 struct Times::Node {
   explicit Node(int of_height) : height(of_height) {
     if (height == 0)
@@ -74,7 +74,7 @@ Times::Node* Times::raised(Node* node, int height, Timeline timeline, Time time)
   if (!node)
     out = new Node(height);
   else if (node->owners == 1)
-    out = retain(node);  // only the caller, who gives it up
+    out = retain(node);  // the caller is the only owner and releases it next
   else {
     out = new Node(*node);
     out->owners = 1;

@@ -1,7 +1,7 @@
-// Private: Times, a vector clock: how many of the first actions of each timeline are known. Whatever acts in an order
-// of its own has a timeline: a rank, a thread block, the proxy of a port channel.
+// Private: Times, a vector clock: for each timeline, how many of its first actions are known. Everything that acts in
+// its own order has a timeline: a rank, a thread block, the proxy of a port channel.
 //
-// Clocks are trees that share what is equal, so that a copy costs nothing, and a join what the two differ in.
+// Clocks are trees that share equal subtrees: a copy costs nothing, and a join costs only what differs.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tranship {
 using Timeline = std::int32_t;
 using Time = std::uint32_t;
 
-/// A time for each timeline, at first 0. Not for use by several threads at once, not even of copies.
+/// One time per timeline, initially 0. Not thread-safe, not even for copies, which share nodes.
 class Times {
  public:
   Times() = default;
@@ -29,7 +29,7 @@ class Times {
   Time of(Timeline timeline) const noexcept;
   /// Makes the time of one timeline at least `time`.
   void raise(Timeline timeline, Time time);
-  /// The later one of both times of each timeline. Adds the nodes that it has looked at to `work`.
+  /// Raises each timeline to the later of both times. Adds the number of nodes that it examined to `work`.
   void join(const Times& other, Index& work);
   void join(const Times& other) {
     Index work = 0;

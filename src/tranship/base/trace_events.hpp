@@ -1,7 +1,7 @@
-// Private: events of the Trace Event Format, which Perfetto and chrome://tracing open.
+// Private: writes the Trace Event Format, which Perfetto and chrome://tracing open.
 //
-// All events are complete ones (ph "X") on tracks of one process. Viewers drop slices of a track that overlap without
-// nesting, so slices that overlap in time lie on tracks of their own, of one name.
+// All events are complete events (ph "X") on the tracks of one process. Viewers drop slices of a track that overlap
+// without nesting, so slices that overlap in time get separate tracks with the same name.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace tranship {
 
 struct TraceSlice {
-  std::string track;  ///< of the same name: one below the other where they overlap
+  std::string track;  ///< slices of one name share a track, except those that overlap in time
   std::string name;
   std::string category;
   std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;  ///< before `begin_ns`: not over yet; it lasts 0 and says so
+  std::int64_t end_ns = 0;  ///< earlier than `begin_ns`: still running; written with length 0 and a mark
   Json args;                ///< an object
 };
 
@@ -25,13 +25,13 @@ struct TraceSlice {
 struct TraceProcess {
   std::int64_t id = 1;
   std::string name;
-  std::int64_t zero_ns = 0;  ///< which is 0 in the trace
+  std::int64_t zero_ns = 0;  ///< the time that the trace shows as 0
 };
 
-/// The events of the slices, by their begin, then the names of the process and its tracks.
+/// Returns the events of the slices, sorted by their begin, then the names of the process and its tracks.
 Json trace_events(const TraceProcess& process, std::vector<TraceSlice> slices);
 
-/// A whole trace as text. What is no UTF-8 is replaced.
+/// Returns a whole trace as text. Bytes that are not UTF-8 are replaced.
 std::string trace_text(Json events);
 
 }  // namespace tranship

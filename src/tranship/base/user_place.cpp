@@ -32,7 +32,7 @@ std::string short_line(std::string_view file, int line) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
-/// Names as the linker knows them: those of members and functions of a namespace, and of what these hold.
+/// Returns true if a mangled name belongs to the namespace: a member or function of it, or something nested in one.
 bool is_of(std::string_view linker_name, std::string_view encoded_space) {
   constexpr std::string_view prefixes[] = {"_Z", "_ZN", "_ZNK", "_ZZ", "_ZZN", "_ZZNK"};
   for (const std::string_view prefix : prefixes)
@@ -40,7 +40,7 @@ bool is_of(std::string_view linker_name, std::string_view encoded_space) {
   return false;
 }
 bool is_own_or_standard(std::string_view linker_name) {
-  // "S" abbreviates std and what is in it.
+  // "S" abbreviates std and its members.
   return is_of(linker_name, "8tranship") || is_of(linker_name, "S") || is_of(linker_name, "9__gnu_cxx") ||
          is_of(linker_name, "3fmt");
 }
@@ -59,7 +59,7 @@ struct Place {
   bool is_program = false;
 };
 
-/// Files are read once for all frames.
+/// Reads each file once for all frames.
 class Places {
  public:
   Place at(const void* address) {
@@ -88,7 +88,7 @@ class Places {
   std::map<std::string, std::unique_ptr<ElfSymbols>> files_;
 };
 
-/// The line of the first code outside of the standard library that has called what lies in `file`.
+/// Returns the line of the first caller outside the standard library of the code that lies in `file`.
 std::string line_behind(std::string_view file, std::span<void* const> frames) {
   const DebugLines lines;
   bool is_behind = false;
@@ -132,11 +132,11 @@ std::string user_place(CallSite where) {
   if (std::string line = line_behind(where.file, {frames + 1, std::size_t(count - 1)}); !line.empty()) return line;
   const Place own = places.at(frames[0]);
   for (int i = 1; i < count; ++i) {
-    // A frame has the address behind its call, which may be that of the next function.
+    // A frame holds the address after its call, which may belong to the next function.
     const Place place = places.at(static_cast<const char*>(frames[i]) - 1);
     if (place.file.empty()) continue;
     if (place.linker_name.empty()) {
-      // Code of this library and of a program that it is part of cannot be told apart where neither is named.
+      // Without names, code of this library cannot be told from code of the program that contains it.
       if (place.file == own.file && own.is_program) return {};
       if (place.file == own.file) continue;
       return fmt::format("{}+{:#x}", place.file, place.offset_bytes);

@@ -1,5 +1,5 @@
-// Private: What arguments mean: layouts as text or in a file, ranks, lists of numbers. Code that finds an argument
-// wrong throws UsageError, which ends the command with exit code 2.
+// Private: Reads the values of arguments: layouts as text or in a file, ranks, lists of numbers. Code that finds an
+// argument wrong throws UsageError, which ends the command with exit code 2.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace tranship::cli {
 
-/// One line that says what is wrong with the arguments; `picture`, when there is one, two more that show where.
+/// Wrong arguments: one line that says what is wrong and, if not empty, a picture of two lines that shows where.
 struct UsageError {
   std::string message;
   std::string picture = {};
 };
 
-/// The text of a file that an argument names.
+/// Returns the text of a file that an argument names.
 std::string text_in_file(const std::string& name, const std::string& path);
-/// Ends the command because such a file is not what the argument takes.
+/// Ends the command because the contents of the file do not suit the argument.
 [[noreturn]] void refuse_file(const std::string& name, const std::string& path, const Error& why);
-/// `read(text)` of a file that an argument names.
+/// Returns `read(text)` for the text of a file that an argument names.
 template <class Read>
 auto read_argument(const std::string& name, const std::string& path, Read&& read) {
   const std::string text = text_in_file(name, path);
@@ -30,22 +30,23 @@ auto read_argument(const std::string& name, const std::string& path, Read&& read
     refuse_file(name, path, why);
   }
 }
-/// The layout that an argument gives as text, or as @FILE with its JSON. `name` is what the error calls the argument.
+/// Returns the layout that an argument gives as text, or as @FILE with its JSON. Errors call the argument `name`.
 ArraySpec layout_argument(const std::string& name, const std::string& argument);
-/// Whether an argument is a placement, "@ 4x1 : block, whole", rather than a layout or the name of a file.
+/// Returns true if an argument is a placement, "@ 4x1 : block, whole", and not a layout or the name of a file.
 bool is_placement(const std::string& argument);
-/// The layout that an argument gives as layout_argument does, or as a placement of an array whose layout is `array`.
-/// Where elements are `count` of its type each, the placement may leave out the dimension that they are.
+/// Returns the layout of an argument like layout_argument(), or places the array of layout `array` if the argument is a
+/// placement. If an element consists of `count` elements of its type, the placement may omit the dimension that they
+/// form.
 ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array,
                           Index count = 1);
-/// The same of an array in files.
+/// Takes the layout and the element type from an array in files.
 ArraySpec placed_argument(const std::string& name, const std::string& argument, const StoredArray& array);
-/// How many of its type an element of an array in files is, whose layout is `from`: as the path says, or in a directory
-/// without a manifest the first part. 1 where neither can be read.
+/// Returns how many elements of its type make up one element of an array in files with layout `from`. It looks at
+/// `path`, or at the first part in a directory without a manifest. Returns 1 if neither can be read.
 Index elements_at(const std::string& path, const ArraySpec& from);
-/// The rules for tensors that an argument gives as text, or as @FILE.
+/// Returns the rules for tensors that an argument gives as text, or as @FILE.
 LayoutRules rules_argument(const std::string& name, const std::string& argument);
-/// "2" or "2,1": one number for each dimension; a single number stands for all of them.
+/// Parses "2" or "2,1": one number per dimension; a single number stands for all dimensions.
 Indices numbers_argument(const std::string& name, const std::string& argument, int dims);
 /// Throws UsageError unless the grid of one of the layouts has the rank.
 void require_rank(Rank rank, const Distribution& a, const Distribution& b);

@@ -15,14 +15,14 @@
 namespace tranship::cli {
 namespace {
 
-/// What follows the message when the parser finds an argument wrong.
+/// Returns the end of a message about a wrong argument.
 std::string hint(const CLI::App& app) {
   std::string command = app.get_name();
   for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
   return fmt::format("; see '{} --help'", command);
 }
 
-/// Suggests a word for the first one that the chosen command, or the program where none is chosen, does not know.
+/// Suggests a word for the first one that is unknown to the chosen command, or to the program if none is chosen.
 std::string suggestion(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   const CLI::App& place = chosen.empty() ? app : *chosen.front();
@@ -55,11 +55,11 @@ CommandText text_of(const CLI::App& command) {
   return out;
 }
 
-/// Reads numbers as CLI11 does, which takes one that is too large for the largest that there is.
+/// Reads a number as CLI11 does, but refuses one that is too large, for which CLI11 takes the largest number.
 bool is_in_range(const std::string& text, std::int64_t low, std::uint64_t high) {
   char* end = nullptr;
   errno = 0;
-  const bool is_negative = text.find('-') != std::string::npos;  // strtoull takes -1 for the largest number
+  const bool is_negative = text.find('-') != std::string::npos;  // strtoull accepts -1 as the largest number
   const std::int64_t below_0 = is_negative ? std::strtoll(text.c_str(), &end, 0) : 0;
   const std::uint64_t number = is_negative ? 0 : std::strtoull(text.c_str(), &end, 0);
   if (text.empty() || *end != '\0' || errno != 0) return false;
@@ -71,7 +71,7 @@ Option number_option(CLI::App& app, const std::string& names, T& value, const st
   return Option(*app.add_option(names, value, description), std::numeric_limits<T>::max());
 }
 
-/// The text of a shell variable that is not set must not read as if the option were absent.
+/// An unset shell variable gives an empty text, which must not count as an absent option.
 CLI::Option* not_empty(CLI::Option* option) {
   const auto check = [](std::string& text) { return text.empty() ? "expected a value, not an empty text" : ""; };
   return option->check(CLI::Validator(check, ""));
@@ -213,7 +213,7 @@ std::vector<CommandText> CommandLine::commands() const {
 }
 
 std::string CommandLine::help() const {
-  // App::help() is that of the command that was chosen.
+  // App::help() would return the help of the chosen command.
   return app_->get_formatter()->make_help(app_.get(), app_->get_name(), CLI::AppFormatMode::Normal);
 }
 

@@ -1,5 +1,5 @@
-// Private: The parts of the command line: commands, and the options and arguments that fill variables of theirs.
-// Only command_line.cpp includes the parser, which takes longer to compile than any command. Next: commands.hpp.
+// Private: The parts of the command line: commands, and the options and arguments that fill their variables. Only
+// command_line.cpp includes the parser, which takes longer to compile than any command. Next: commands.hpp.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ class Option;
 
 namespace tranship::cli {
 
-/// What may be said of an option after its variable and its description. A handle: copies are the same option.
+/// The properties of an option beyond its variable and description. A handle: copies are the same option.
 class Option {
  public:
-  /// `number_max` is the largest that its variable holds, where that is a whole number.
+  /// `number_max` is the largest value of its variable, if that is a whole number.
   explicit Option(CLI::Option& option, std::uint64_t number_max = 0) : option_(&option), number_max_(number_max) {}
 
   Option required();
-  /// What the help calls the value: FILE, SIZE.
+  /// The name of the value in the help: FILE, SIZE.
   Option value_name(const std::string& name);
-  /// The help shows what the variable holds now.
+  /// Shows the present value of the variable in the help.
   Option shows_default();
-  /// May be given again: the last one counts. By default an option that is given twice is an error.
+  /// Allows the option several times; the last one counts. By default, a repeated option is an error.
   Option last_counts();
   Option in_range(std::int64_t low, std::uint64_t high);
-  Option positive();      ///< from 1 to what the variable holds
-  Option not_negative();  ///< from 0
+  Option positive();      ///< from 1 to the largest value of the variable
+  Option not_negative();  ///< 0 or more
   Option one_of(const std::vector<std::string>& choices);
 
  private:
@@ -41,13 +41,13 @@ class Option {
   std::uint64_t number_max_;
 };
 
-/// A command while it is described. A handle: copies are the same command. `names` is "--from" or "-n,--ranks".
-/// Variables are filled when the command line is parsed; the action given to runs() keeps them alive until then.
+/// A command being described. A handle: copies are the same command. `names` is "--from" or "-n,--ranks". Parsing the
+/// command line fills the variables; the action given to runs() must keep them alive until then.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
 
-  /// What the help ends with.
+  /// Sets the end of the help.
   void footer(const std::string& text);
 
   Option positional(const std::string& name, std::string& value, const std::string& description);
@@ -59,22 +59,22 @@ class Command {
   Option option(const std::string& names, std::uint64_t& value, const std::string& description);
   void flag(const std::string& name, bool& value, const std::string& description);
 
-  /// What the command does when it is chosen and its arguments are right.
+  /// Sets the action of the command, which runs when the command is chosen and its arguments are right.
   void runs(std::function<void()> action);
-  /// The same of a command that ends with a program and its arguments: all words from the first one on that is no
-  /// option of the command.
+  /// Sets the action of a command that ends with a program and its arguments: all words from the first one that is not
+  /// an option of the command.
   void runs_program(std::function<void(const std::vector<std::string>& program)> action);
 
  private:
   CLI::App* app_;
 };
 
-/// An option as the help names it.
+/// An option in the help.
 struct OptionText {
   std::string short_name;  // "o", of "-o"
   std::string long_name;   // "output", of "--output"
   std::string description;
-  std::string value;  // what it takes, "FILE.svg"; empty: nothing
+  std::string value;  // the value that it takes, "FILE.svg"; empty: none
 };
 
 struct PositionalText {
@@ -82,7 +82,7 @@ struct PositionalText {
   std::string description;
 };
 
-/// A command as the help describes it.
+/// A command in the help.
 struct CommandText {
   std::string name;
   std::string description;
@@ -91,14 +91,14 @@ struct CommandText {
   std::vector<OptionText> options;
 };
 
-/// All commands of one program. Each has -h and --help.
+/// All commands of one program. Each of them has -h and --help.
 class CommandLine {
  public:
   struct About {
     std::string name;
     std::string description;
     std::string footer;
-    std::string version;  // what --version prints
+    std::string version;  // printed by --version
   };
   explicit CommandLine(const About& about);
   ~CommandLine();
@@ -107,16 +107,16 @@ class CommandLine {
 
   Command add(const std::string& name, const std::string& description);
 
-  /// Parses the arguments and runs the command that they choose, or prints the help or the version that they ask for.
-  /// Throws UsageError where they make no sense, and what the command throws.
+  /// Parses the arguments and runs the chosen command, or prints the help or the version. Throws UsageError for wrong
+  /// arguments, and whatever the command throws.
   void run(int argc, const char* const* argv);
 
   std::string description() const;
   std::string footer() const;
   std::vector<CommandText> commands() const;
-  /// What --help prints.
+  /// Returns the text that --help prints.
   std::string help() const;
-  /// What --help prints behind the name of one of the commands.
+  /// Returns the text that --help prints after the name of a command.
   std::string help_of(const std::string& command) const;
 
  private:

@@ -1,5 +1,5 @@
-// Private: The commands. Each adds itself to the command line: its options, its help, and what it does when it is
-// chosen. A command parses, calls the library and prints; it holds no mechanism.
+// Private: The commands. Each function adds a command to the command line: its options, its help and its action. A
+// command parses, calls the library and prints; it holds no mechanism.
 #pragma once
 
 #include <tranship/cli/command_line.hpp>
@@ -23,7 +23,7 @@ void add_help(CommandLine& line);
 void add_completion(CommandLine& line);
 void add_manual(CommandLine& line);
 
-/// Thrown when a program that was launched or simulated has ended so: the command ends with its exit code.
+/// Thrown when a launched or simulated program has failed: the command ends with its exit code.
 struct ProgramFailed {
   int exit_code = 1;
 };

@@ -14,7 +14,7 @@
 namespace tranship::cli {
 namespace {
 
-// 0, or the errno that stood in the way.
+// Returns 0, or the errno of the failure.
 int write_all(int descriptor, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());

@@ -1,4 +1,4 @@
-// Private: What all commands share of the terminal: output that survives a closed pipe, errors of one line, numbers for
+// Private: Access to the terminal for all commands: output that survives a closed pipe, errors of one line, numbers for
 // people, tables. Next: commands.hpp.
 #pragma once
 
@@ -14,43 +14,42 @@
 
 namespace tranship::cli {
 
-/// Thrown when the output is not read any more; the command then ends quietly.
+/// Thrown when the reader of the output has closed it; the command then ends silently.
 struct OutputClosed {};
 
-/// Writes to standard output at once. Throws OutputClosed, or Error(io) when it cannot be written.
+/// Writes to standard output without a buffer. Throws OutputClosed, or Error(io) when it cannot write.
 void print(std::string_view text);
-/// The report of work that is done and stays: as print, but where it cannot be written, a line on standard error says
-/// so and the command has succeeded all the same.
+/// Prints a report of work that is already done. If it cannot be written, prints a line on standard error, and the
+/// command still succeeds.
 void print_report(std::string_view text);
-/// What a command prints when it has also written the file at `path`, which makes it a report, or, where that is empty,
-/// nothing else.
+/// Prints the text of a command that may also write a file: a report if `path` names that file, else as print() does.
 void print_beside_file(std::string_view path, std::string_view text);
-/// A JSON document, indented; bytes that are no UTF-8 (of file names) are replaced.
+/// Returns an indented JSON document; bytes that are not UTF-8 (in file names) are replaced.
 std::string document_text(const Json& document);
 void print_document(const Json& document);
-/// `tranship: error: MESSAGE`, one line whatever the message holds. Never fails.
+/// Prints `tranship: error: MESSAGE` on one line, whatever the message contains. Never fails.
 void print_error(std::string_view message);
-/// Writes to standard error at once and as it is. Never fails.
+/// Writes to standard error without a buffer and unchanged. Never fails.
 void print_note(std::string_view text);
-/// What is not seen (base/printable.hpp), as '?', so that a file name cannot write to the terminal.
+/// Replaces invisible characters (base/printable.hpp) by '?', so that a file name cannot control the terminal.
 std::string printable(std::string_view text);
 
-/// For what asks a program to end: SIGINT, SIGTERM and SIGHUP. What is ignored, as nohup has it, stays so.
+/// Sets the action for SIGINT, SIGTERM and SIGHUP. A signal that is ignored, as under nohup, stays ignored.
 void handle_interrupts(const struct sigaction& action) noexcept;
 
 enum class Stream : int { output = 1, errors = 2 };
 bool is_terminal(Stream stream) noexcept;
-/// Columns of the terminal behind standard error; 80 where it does not say.
+/// Returns the columns of the terminal on standard error; 80 if it does not tell.
 int terminal_columns() noexcept;
-/// Whether output goes to a terminal that shows colours, and the user has not set NO_COLOR.
+/// Returns true if standard output is a terminal that shows colours and the user has not set NO_COLOR.
 bool colors_wanted() noexcept;
 
-/// "850 ns", "3.1 ms", "12 s", "3 min 20 s"
+/// Returns "850 ns", "3.1 ms", "12 s", "3 min 20 s".
 std::string human_duration(std::int64_t duration_ns);
 
 enum class Align : std::uint8_t { left, right };
 
-/// Rows below headings, columns two spaces apart.
+/// Rows below headings, with two spaces between columns.
 class TextTable {
  public:
   struct Column {
@@ -60,7 +59,7 @@ class TextTable {
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   void add(std::vector<std::string> cells);
-  /// Every line indented by two spaces.
+  /// Returns the table, with every line indented by two spaces.
   std::string text() const;
 
  private:

@@ -1,5 +1,5 @@
-// `tranship demo`: the main job on a raster. In files it goes from rows to overlapping tiles and back; live, ranks
-// smooth and shade it together. Everything that the demo says was measured or compared in that run.
+// `tranship demo`: reshards a raster in files, from rows to overlapping tiles and back; then live ranks smooth and
+// shade it together. Everything that the demo reports was measured or compared in that run.
 
 #include <algorithm>
 #include <cstring>
@@ -36,8 +36,7 @@ struct DemoOptions {
   bool force = false;
 };
 
-/// The files of one folder. What stands there under their names is replaced where the demo's mark says that it is its
-/// own.
+/// The files of one folder. Existing files with their names are replaced if the demo's mark says that they are its own.
 class DemoFolder {
  public:
   explicit DemoFolder(const std::string& path) : path_(path) {}
@@ -48,7 +47,7 @@ class DemoFolder {
   std::string back() const { return path_ + "/back.npy"; }
   std::string picture() const { return path_ + "/tiles.svg"; }
 
-  /// Makes it. Throws `invalid_use`, naming the file, where it holds something that is not the demo's, or that may
+  /// Makes the folder. Throws `invalid_use`, naming the file, if it holds something that is not the demo's, or that may
   /// never be replaced.
   void prepare(Replace replace) const {
     namespace fs = std::filesystem;
@@ -72,7 +71,7 @@ class DemoFolder {
   std::string path_;
 };
 
-/// A reader that goes away does not end the demo: files are made between what it says.
+/// A closed output does not end the demo, which makes files between its messages.
 void say(std::string_view text) {
   try {
     print(text);
@@ -94,7 +93,7 @@ void reshard_step(const std::string& source, const std::string& target, const st
   say(fmt::format("  {}\n\n", report_text(target, report)));
 }
 
-// The elements of two arrays, byte by byte; headers may differ in the room that they leave.
+// Compares the elements of two arrays byte by byte; the headers may differ in their padding.
 void require_same_elements(const NpyFile& a, const NpyFile& b) {
   auto elements = [](const NpyFile& file) { return file.file.bytes().subspan(std::size_t(file.header.header_bytes)); };
   const auto x = elements(a), y = elements(b);
@@ -142,8 +141,8 @@ struct Timing {
   std::int64_t smoothing_ns = 0;
 };
 
-// What a rank computes from its tile, which stores one cell more on every side that lies within the array, and on
-// every side at the edge of it.
+// Computes the output of a rank from its tile, which stores one more cell on every side: a neighbour's cell inside the
+// array, a copy at its edge.
 template <class F>
 void map_tile(const Array<float>& tile, const Array<float>& out, F&& f) {
   for (Index y = 0; y < out.extents()[0]; ++y)

@@ -8,9 +8,10 @@
 namespace tranship::cli {
 namespace {
 
-/// How many letters are to be left out, added, changed, or swapped with the next one.
+/// Returns the number of letters to remove, insert, change, or swap with the next, to get from one word to the other.
 std::size_t edits_between(std::string_view a, std::string_view b) {
-  // Of the fronts of `a` that end before the present letter, at it and one before: to each front of `b`.
+  // Edits from the prefixes of `a` that end one letter before the last one, at the last one, and at the present letter,
+  // to each prefix of `b`.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), next(b.size() + 1);
   for (std::size_t k = 0; k <= b.size(); ++k) last[k] = k;
   for (std::size_t i = 1; i <= a.size(); ++i) {

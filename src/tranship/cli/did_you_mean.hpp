@@ -1,4 +1,4 @@
-// Private: Suggestions for words that are not known.
+// Private: Suggestions for unknown words.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tranship::cli {
 
-/// "; did you mean 'reshard'?" where one of the words is `word` but for a few letters; empty where none is.
+/// Returns "; did you mean 'reshard'?" if a known word differs from `word` by only a few letters, else "".
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace tranship::cli

@@ -1,4 +1,4 @@
-// Private: What a reshard would do and need, as a table and as JSON.
+// Private: The forecast of a reshard, what it would do and need, as a table and as JSON.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace tranship::cli {
 
 std::string forecast_text(const ReshardForecast& forecast);
-/// One object, without what is known of source and target.
+/// Returns one object, without the facts about source and target.
 Json forecast_json(const ReshardForecast& forecast);
 
 }  // namespace tranship::cli

@@ -1,4 +1,4 @@
-// `tranship halo`: what moves when the overlap of a layout is filled from the owners of its cells.
+// `tranship halo`: shows what moves when the overlap of a layout is filled from the owners of its cells.
 
 #include <memory>
 
@@ -22,8 +22,8 @@ struct HaloArguments {
   bool json = false;
 };
 
-/// False where no part has overlap, whatever its size. The ghosts of indexed arrays are lists, which count as overlap
-/// even where they are empty.
+/// Returns false if no part has overlap, whatever its size. Ghosts of indexed arrays are lists, which count as overlap
+/// even if they are empty.
 bool stores_overlap(const Distribution& array) {
   if (array.is_indexed()) return true;
   for (int d = 0; d < array.dims(); ++d)

@@ -1,5 +1,5 @@
-// What is made of the commands' own help, so that it cannot differ from it: `tranship help`, completion for shells, and
-// the page of the manual.
+// `tranship help`, completion for shells, and the manual page. All are made from the commands' own help, so they cannot
+// differ from it.
 
 #include <algorithm>
 #include <memory>
@@ -18,14 +18,14 @@ std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   return out;
 }
 
-/// "-o, --output FILE.svg"
+/// Returns "-o, --output FILE.svg".
 std::string shown(const OptionText& option) {
   std::string out = option.short_name.empty() ? "" : "-" + option.short_name;
   if (!option.long_name.empty()) out += (out.empty() ? "--" : ", --") + option.long_name;
   return option.value.empty() ? out : out + " " + option.value;
 }
 
-/// Within single quotes, in every shell.
+/// Makes a text safe within single quotes in every shell.
 std::string unquoted(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), '\''), text.end());
   return text;
@@ -63,7 +63,7 @@ complete -o filenames -F _tranship tranship
 }
 
 std::string zsh_completion(const std::vector<CommandText>& commands) {
-  // A colon ends a name, a bracket a description.
+  // A colon would end a name, and a bracket a description.
   const auto escaped = [](const std::string& text) {
     std::string out;
     for (const char c : unquoted(text)) out += (c == ':' || c == '[' || c == ']' ? "\\" : "") + std::string(1, c);
@@ -114,7 +114,7 @@ std::string fish_completion(const std::vector<CommandText>& commands) {
   return out;
 }
 
-/// As roff reads it: nothing of it is a command.
+/// Escapes a text for roff, so that nothing in it is a command.
 std::string roff(const std::string& text) {
   std::string out;
   bool line_begins = true;

@@ -33,7 +33,7 @@ std::vector<NamedDevices> devices_here() {
   return out;
 }
 
-/// One row for each name: whether ranks run there, and how many devices buffers can be on.
+/// Returns one row per name: if ranks run there, and the number of devices for buffers.
 std::string places_text() {
   TextTable table({{"back-end"}, {"ranks"}, {"devices"}, {""}});
   std::vector<NamedDevices> devices = devices_here();
@@ -55,7 +55,7 @@ std::string places_text() {
   return table.text();
 }
 
-/// Of the MPI by which ranks meet on several machines: a word, and what there is to say of it.
+/// Returns rows about the MPI by which ranks of several machines meet: a word and its value.
 std::vector<std::pair<std::string, std::string>> mpi_rows(const MpiFacts& mpi) {
   std::vector<std::pair<std::string, std::string>> out;
   if (!mpi.why_none.empty()) {
@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> mpi_rows(const MpiFacts& mpi) {
   return out;
 }
 
-/// How what no cache holds is moved.
+/// Returns how data that no cache holds is moved.
 CopyMethod large_way() {
   return copy_method(std::numeric_limits<long long>::max());
 }

@@ -39,7 +39,7 @@ failed (128 and the signal when it was killed), or the status with which a rank 
 
 constexpr int ranks_max = 4096;
 
-/// What stands after a colon: "-n 3 ./b input": how many ranks, and the program.
+/// Parses the words after a colon, "-n 3 ./b input": the number of ranks, and the program.
 ProgramPart part_of(const std::vector<std::string>& words) {
   ProgramPart part;
   const bool is_separate = words.size() > 1 && (words[0] == "-n" || words[0] == "--ranks");
@@ -59,7 +59,7 @@ ProgramPart part_of(const std::vector<std::string>& words) {
   return part;
 }
 
-/// `-n 2 a x : -n 3 b`: programs are separated by words that are a colon.
+/// Parses `-n 2 a x : -n 3 b`; a word that is a colon separates programs.
 std::vector<ProgramPart> parts_of(int ranks, const std::vector<std::string>& words) {
   std::vector<ProgramPart> parts;
   auto begin = words.begin();
@@ -80,7 +80,7 @@ std::vector<ProgramPart> parts_of(int ranks, const std::vector<std::string>& wor
   return parts;
 }
 
-/// The ranks read what an option says from the environment, as any program does. `parse` throws where it is wrong.
+/// The ranks read the value of an option from the environment, as in any program. `parse` throws if the value is wrong.
 template <class Number>
 void pass_on(const char* variable, const char* option, const std::optional<std::string>& text,
              Number (*parse)(const std::string& name, const std::string& text)) {
@@ -92,7 +92,8 @@ void pass_on(const char* variable, const char* option, const std::optional<std::
 
 volatile std::sig_atomic_t signal_number = 0, signal_came_to_all = 0;
 
-/// What has come since the last call. The system itself sends only what it sends to all of a terminal's group.
+/// Returns the signal that came since the last call. If the system itself sent it, the terminal's whole group has
+/// received it.
 PassedSignal take_signal() {
   const PassedSignal taken{.number = signal_number, .has_been_sent = signal_came_to_all != 0};
   if (taken.number != 0) signal_number = 0;

@@ -1,5 +1,5 @@
-// `tranship layout`: who owns what: a picture, and a table of the ranks. Slices are printed by family, so that no
-// layout is too large to look at.
+// `tranship layout`: shows who owns what, as a picture and a table of the ranks. Slices are printed by family, so no
+// layout is too large to print.
 
 #include <algorithm>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace tranship::cli {
 namespace {
 
 constexpr Index rows_shown_max = 24;
-// Each is an object of some hundred bytes: a list of more is of no use.
+// Each is an object of a few hundred bytes, so a longer list is of no use.
 constexpr Index json_ranks_max = Index(1) << 20;
 
 struct LayoutOptions {
@@ -73,7 +73,7 @@ Cells cells_of(const Distribution& d, Rank rank) {
   return out;
 }
 
-// "0:7 14:21 .. 511:517", as NumPy writes slices; the last one is named when some are left out.
+// Returns "0:7 14:21 .. 511:517", as NumPy writes slices. The last slice is always shown, even if others are left out.
 std::string slices_text(const std::vector<SliceFamily>& families) {
   constexpr Index listed_max = 3;
   Index count = 0;

@@ -1,5 +1,5 @@
-// tranship, the command line: exit code 0 when all is well, 1 when something failed, 2 when the arguments make no
-// sense. Every error is one line on standard error. Documented in docs/cli.md.
+// tranship, the command line: exit code 0 for success, 1 for a failure, 2 for wrong arguments. Every error is one line
+// on standard error. Documented in docs/cli.md.
 
 #include <csignal>
 #include <new>
@@ -61,13 +61,13 @@ int run(int argc, char** argv) {
   }
 }
 
-/// A reader that goes away, and a file that may not grow, are then errors of write(), which is looked at everywhere. A
-/// handler ends with exec, so programs that are launched have the default; SIG_IGN they would inherit.
+/// Lets write() fail instead when a reader has gone away or a file may not grow; all code checks write(). exec resets a
+/// handler to the default, but launched programs would inherit SIG_IGN.
 void turn_into_an_error(int signal) {
   std::signal(signal, [](int) {});
 }
 
-/// What happens when a page of a mapped file is gone; the text is as long as its array.
+/// Ends the command when a page of a mapped file is gone; `text` is as long as its array.
 void end_without_page(int) {
   static constexpr char text[] =
       "tranship: error: a file became shorter while it was read, or the disk that holds it failed\n";
@@ -75,8 +75,8 @@ void end_without_page(int) {
   ::_exit(failed);
 }
 
-/// A file that is opened must not get the number of a standard stream that is closed: what is said on that stream would
-/// be written to it. Using such a stream still fails, as it would have.
+/// Keeps the numbers of closed standard streams occupied. Otherwise the next file to be opened would get such a number,
+/// and messages for that stream would be written to it. Using such a stream still fails.
 void keep_standard_numbers() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0)

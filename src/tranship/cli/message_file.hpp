@@ -1,4 +1,4 @@
-// Private: -o of commands that explain plans: who sends what to whom, as an SVG.
+// Private: option -o of commands that explain plans: draws who sends what to whom, as an SVG.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,10 @@ struct PictureArguments {
   bool force = false;
 };
 
-/// The options -o and --force.
+/// Adds the options -o and --force.
 void add_picture(Command& command, PictureArguments& arguments);
 
-/// Draws the messages of one rank, or of all ranks that any of the layouts names, and writes them as write_picture
-/// does.
+/// Draws the messages of one rank, or of all ranks of the layouts, and writes them like write_picture().
 void write_messages(const PictureArguments& picture, std::optional<Rank> rank, const std::vector<ArraySpec>& layouts,
                     FunctionRef<TransferPlan(Rank)> plan_of);
 

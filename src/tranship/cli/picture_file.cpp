@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a regular file at `path` is something else than a picture of ours.
+/// Returns true if a regular file at `path` is not a picture of tranship.
 bool holds_something_else(const std::string& path) {
-  std::error_code ignored;  // what is no regular file is refused in any case
+  std::error_code ignored;  // a path that is not a regular file is refused in any case
   if (!fs::is_regular_file(path, ignored)) return false;
   std::ifstream file(path, std::ios::binary);
   std::string begin(1024, '\0');

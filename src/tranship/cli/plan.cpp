@@ -1,4 +1,4 @@
-// `tranship plan`: what moves when an array goes from one layout to another.
+// `tranship plan`: shows what moves when an array goes from one layout to another.
 
 #include <memory>
 
@@ -71,7 +71,7 @@ void require_one_plan(const PlanOptions& options) {
     throw UsageError{fmt::format("{} takes neither --relabel, nor --json, nor -o", option)};
 }
 
-/// Prints where the plan of the file differs from `plan`; the command fails where it does.
+/// Prints the differences between the plan in a file and `plan`; the command fails if there are any.
 void compare(const TransferPlan& plan, const std::string& path) {
   const Result<TransferPlan> saved = try_load_plan(text_in_file("--compare", path));
   if (!saved) refuse_file("--compare", path, saved.error());
@@ -81,7 +81,7 @@ void compare(const TransferPlan& plan, const std::string& path) {
   throw ProgramFailed{1};
 }
 
-/// The layouts, and of files what it would take.
+/// The layouts and, for files, the work that a reshard would take.
 struct Planned {
   ArraySpec from;
   ArraySpec to;

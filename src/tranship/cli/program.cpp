@@ -1,4 +1,4 @@
-// `tranship check` and `tranship run`: programs of channel operations, proved and executed.
+// `tranship check` and `tranship run`: prove and execute programs of channel operations.
 
 #include <algorithm>
 #include <memory>
@@ -44,7 +44,7 @@ The plan is checked first. It may say for messages of which sizes it is: of so m
 of its output, which is --bytes times the ranks. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
 and compares its output with what the collective promises. The time of a launch is that of its slowest rank.)";
 
-/// What `--dtype` takes: NumPy's names, and those of layout texts.
+/// Values of `--dtype`: NumPy's names and those of layout texts.
 constexpr std::pair<std::string_view, ElementType> types_by_name[] = {
     {"int8", ElementType::i8},       {"int16", ElementType::i16},   {"int32", ElementType::i32},
     {"int64", ElementType::i64},     {"uint8", ElementType::u8},    {"uint16", ElementType::u16},
@@ -177,7 +177,7 @@ void run(const RunOptions& options) {
                            .elements = elements,
                            .launches = options.launches};
 
-  // Rank 0 reports, in whatever process it is.
+  // Rank 0 reports, in whichever process it runs.
   const auto body = [&](World& world) {
     const ProgramTrialResult result = try_program(world, program, trial);
     if (world.rank() == 0) report(program, options, trial, result);

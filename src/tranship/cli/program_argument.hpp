@@ -1,4 +1,4 @@
-// Private: The program that an argument names: a plan file, or a ready algorithm for so many ranks.
+// Private: The program that an argument names: a plan file, or a built-in algorithm for a number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tranship::cli {
 
-/// More than a machine has. What all ranks have together is a number of 63 bits.
+/// More than any machine has; the bytes of all ranks together fit in 63 bits.
 inline constexpr std::int64_t input_bytes_max = std::int64_t(1) << 46;
 
-/// PLAN, --ranks and --ranks-per-node; the last is for algorithms only.
+/// PLAN, --ranks and --ranks-per-node; the last is only for algorithms.
 struct ProgramArgument {
   std::string name;
   std::optional<int> ranks;
@@ -21,7 +21,8 @@ struct ProgramArgument {
 };
 void add_program_argument(Command& command, ProgramArgument& argument);
 
-/// "allreduce/ring" is an algorithm unless a file has that name. Throws UsageError where the options do not fit it.
+/// Returns the program. "allreduce/ring" is an algorithm unless a file has that name. Throws UsageError if the options
+/// do not fit the program.
 Program program_of(const ProgramArgument& argument);
 
 }  // namespace tranship::cli

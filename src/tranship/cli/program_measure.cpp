@@ -1,4 +1,4 @@
-// `tranship measure`: what this machine takes for the steps of programs, as the file that `predict` reads.
+// `tranship measure`: measures the steps of programs on this machine, and writes the file that `predict` reads.
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +69,7 @@ void report(const MeasureOptions& options, const MachineModel& machine, int rank
       largest(machine.copy), largest(machine.memory.put), largest(machine.memory.get)));
 }
 
-/// One row for each algorithm, one column for each size.
+/// Returns one row per algorithm and one column per size.
 std::string checks_text(const std::vector<PredictionCheck>& checks) {
   constexpr double close = 0.3;
   std::vector<TextTable::Column> columns{{"predicted / measured"}};
@@ -112,8 +112,8 @@ void measure(const MeasureOptions& options) {
   const auto start = [&](int count, auto&& body) {
     options.ranks_as == "processes" ? launch_processes(count, body) : launch(count, body);
   };
-  // Rank 0 reports, in whatever process it is. Cores that change ranks are measured on threads, whose results stay
-  // here.
+  // Rank 0 reports, in whichever process it runs. The time of a core that switches between ranks is measured on
+  // threads, whose results stay in this process.
   double core_switch_ns = 0;
   start(ranks, [&](World& world) {
     MeasuredMachine measured = measure_machine(world, trial, checked);

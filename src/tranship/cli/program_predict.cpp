@@ -1,4 +1,4 @@
-// `tranship predict`: how long a program takes on a machine that a file describes.
+// `tranship predict`: predicts how long a program takes on a machine that a file describes.
 
 #include <cmath>
 #include <memory>

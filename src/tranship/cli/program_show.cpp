@@ -1,4 +1,4 @@
-// `tranship show`: what a program does, as text, as JSON or as a page for a browser.
+// `tranship show`: shows what a program does, as text, as JSON or as a page for a browser.
 
 #include <filesystem>
 #include <limits>

@@ -9,10 +9,10 @@
 namespace tranship::cli {
 namespace {
 
-// A bar is not drawn for what is over before it can be read, and no oftener than an eye follows.
+// No bar for a run that ends before it can be read, and no updates faster than the eye.
 constexpr std::int64_t first_ns = 300'000'000;
 constexpr std::int64_t interval_ns = 100'000'000;
-// A log is read later: a line for every tenth, and one now and then where a tenth takes long.
+// A log is read later: one line per tenth, and lines at intervals if a tenth takes long.
 constexpr std::int64_t first_log_ns = 3'000'000'000;
 constexpr std::int64_t log_interval_ns = 30'000'000'000;
 constexpr Index log_percent = 10;

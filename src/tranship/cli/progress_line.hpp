@@ -1,5 +1,5 @@
-// Private: How far a reshard is, on standard error: on a terminal a bar that is rewritten in place, elsewhere plain
-// lines now and then, so that a log of a long run says something and one of a short run says nothing.
+// Private: Shows the progress of a reshard on standard error: a bar that is rewritten in place on a terminal, and plain
+// lines at intervals elsewhere, so that a log of a long run shows progress and a short run logs nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tranship::cli {
 class ProgressLine {
  public:
   enum class Place : std::uint8_t { terminal, log, nowhere };
-  /// The terminal, where standard error is one.
+  /// Returns terminal if standard error is one.
   static Place standard_place();
 
   explicit ProgressLine(Place place);
@@ -20,7 +20,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const ReshardProgress& progress);
-  /// Takes the bar away.
+  /// Removes the bar.
   void clear();
 
  private:
@@ -32,12 +32,12 @@ class ProgressLine {
   bool visible_ = false;
 };
 
-/// "  43%  1.2 GiB of 2.8 GiB, 3 of 8 parts  412.0 MiB/s  4.0 s left"; without rate and time before the first
-/// byte, and "finishing" after the last, when files are checked and put on the disk. `resumed_bytes` took no time.
+/// Returns "  43%  1.2 GiB of 2.8 GiB, 3 of 8 parts  412.0 MiB/s  4.0 s left". Before the first byte it has no rate and
+/// time; after the last it says "finishing", while files are checked and written to the disk. `resumed_bytes` took no
+/// time.
 std::string progress_text(const ReshardProgress& progress, std::int64_t elapsed_ns, Index resumed_bytes = 0);
 
-/// The same behind a bar that takes what room there is in so many columns, at most 40; no bar where there is hardly
-/// any.
+/// Returns that text after a bar, which fills the remaining columns up to 40; there is no bar if hardly any remain.
 std::string progress_bar(const ReshardProgress& progress, std::int64_t elapsed_ns, Index resumed_bytes, int columns);
 
 }  // namespace tranship::cli

@@ -11,7 +11,7 @@
 namespace tranship::cli {
 namespace {
 
-// Four neighbours of such a height can still be added up.
+// Four neighbours of such a height can still be added.
 constexpr double height_max = 1e37;
 
 template <class T>
@@ -20,7 +20,7 @@ void read_as(const StridedView& view, Raster& raster) {
     T value;
     const Index offset = at[0] * view.strides[0] + at[1] * view.strides[1];
     std::memcpy(&value, static_cast<const std::byte*>(view.data) + offset * Index(sizeof(T)), sizeof(T));
-    // Not as a float yet: a double may have no place in it.
+    // Not yet converted to float: a double may not fit in it.
     const double height = static_cast<double>(value);
     if (!(std::abs(height) <= height_max))
       throw_error(ErrorCode::unsupported, "the demo computes with values from {:g} to {:g}, element [{}] is {:g}",
@@ -131,7 +131,7 @@ Raster shaded_alone(Raster raster, int steps) {
 
 std::string relief_text(const Raster& light, int columns, int indent) {
   constexpr std::string_view ramp = " .:-=+*#%@";
-  // A character is twice as high as it is wide.
+  // A character is twice as high as wide.
   const Index width = std::min<Index>(columns, light.extents[1]);
   const Index height = std::clamp<Index>(light.extents[0] * width / light.extents[1] / 2, 1, light.extents[0]);
   std::vector<float> means;
@@ -143,7 +143,7 @@ std::string relief_text(const Raster& light, int columns, int indent) {
         sum += light.at(y, x);
     means.push_back(static_cast<float>(sum / static_cast<double>(cells)));
   });
-  // The steepest twentieth at either end shares the last shade, or a single cliff would leave the rest grey.
+  // The steepest twentieth at either end gets the outermost shade, because a single cliff would leave the rest grey.
   std::vector<float> sorted = means;
   std::sort(sorted.begin(), sorted.end());
   const double dark = sorted[sorted.size() / 20];

@@ -1,4 +1,5 @@
-// Private: A raster of heights for the demo: read from a file or made up, smoothed, shown as a relief of characters.
+// Private: A raster of heights for the demo: read from a file or generated, smoothed, and shown as a relief of
+// characters.
 #pragma once
 
 #include <string>
@@ -16,25 +17,25 @@ struct Raster {
   float& at(Index y, Index x) { return heights[static_cast<std::size_t>(y * extents[1] + x)]; }
 };
 
-/// The elements of a file of real numbers in two dimensions. Throws `unsupported` for any other, and for values that
-/// are not finite or so large that adding them up is not.
+/// Reads the elements of a file of real numbers in two dimensions. Throws `unsupported` for any other file, and for
+/// values that are not finite or too large to be added up.
 Raster read_raster(const NpyFile& file);
-/// Writes made-up hills, `i16`, to a new .npy file.
+/// Writes generated hills, `i16`, to a new .npy file.
 void write_hills(const std::string& path, const Indices& extents);
 
 /// A cell and its neighbours to the north, south, west and east.
 struct Star {
   float centre, north, south, west, east;
 };
-/// One step of smoothing, and the light that falls on a slope from the north-west. Both are functions of their own, so
-/// that one rank and many compute the same bits.
+/// Return one step of smoothing, and the light that falls on a slope from the north-west. They are separate functions,
+/// so that one rank and many ranks compute the same bits.
 float smoothed(const Star& star);
 float lit(const Star& star);
 
-/// What a single rank computes: `steps` of smoothing, then the light. Beyond the edge lies a copy of the edge.
+/// Computes on a single rank: `steps` of smoothing, then the light. Beyond the edge lies a copy of the edge.
 Raster shaded_alone(Raster raster, int steps);
 
-/// The picture, `columns` characters wide, each line indented by `indent` spaces.
+/// Returns the picture, `columns` characters wide, with each line indented by `indent` spaces.
 std::string relief_text(const Raster& light, int columns, int indent);
 
 }  // namespace tranship::cli

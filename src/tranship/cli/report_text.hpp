@@ -1,4 +1,4 @@
-// Private: What a reshard did, in one line.
+// Private: The result of a reshard in one line.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tranship::cli {
 
-/// "tiles: 6 parts, 270.8 KiB read, 290.1 KiB written, verified, in 3.1 ms"
+/// Returns "tiles: 6 parts, 270.8 KiB read, 290.1 KiB written, verified, in 3.1 ms".
 std::string report_text(const std::string& target, const ReshardReport& report);
 
 }  // namespace tranship::cli

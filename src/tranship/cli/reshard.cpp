@@ -1,4 +1,4 @@
-// `tranship reshard`: an array in files, from the layout that it has to the one that it shall have.
+// `tranship reshard`: brings an array in files from its layout into another one.
 
 #include <charconv>
 #include <csignal>
@@ -36,20 +36,20 @@ struct ReshardArguments {
   bool quiet = false;
   bool json = false;
 
-  // Where they are: of standard input and output, a file that stands for it.
+  // The paths of the arrays; for a standard stream, the file that stands for it.
   std::string source_file = {};
   std::string target_file = {};
 };
 
-/// Prints what a run says of itself, where it does not come between the bytes of an array.
+/// Prints the messages of a run where they do not mix with the bytes of an array.
 void print_beside(const ReshardArguments& arguments, const std::string& text) {
   arguments.target == standard_stream ? print_note(text) : print_report(text);
 }
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// The first interrupt ends the work at the next report of progress, and what is written so far is kept for another run;
-// a second one ends it at once.
+// The first interrupt ends the work at the next report of progress and keeps what is written for another run; a second
+// one ends the program at once.
 void stop_on_interrupt() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted = 1; };
@@ -65,7 +65,7 @@ void check_interrupted_output() {
   if (interrupted) throw_error(ErrorCode::io, "interrupted, the output is not complete");
 }
 
-/// "64MiB", "1GiB", "1048576": bytes.
+/// Parses a size in bytes: "64MiB", "1GiB", "1048576".
 Index size_argument(const std::string& option, const std::string& text) {
   static constexpr std::pair<std::string_view, int> units[] = {
       {"B", 0}, {"K", 10}, {"KiB", 10}, {"M", 20}, {"MiB", 20}, {"G", 30}, {"GiB", 30}, {"T", 40}, {"TiB", 40}};
@@ -117,10 +117,10 @@ struct Layouts {
   ArraySpec to;
 };
 
-/// Rules, and a directory of nothing, are told apart from a layout that is wrong.
+/// Recognises rules in place of a layout, and a directory without an array, to report them as such.
 void check_kind(const ReshardArguments& arguments) {
   if (arguments.raw) return;
-  std::error_code ignored;  // what cannot be looked at is found when it is opened
+  std::error_code ignored;  // a path that cannot be examined fails when it is opened
   const bool is_directory = std::filesystem::is_directory(arguments.source_file, ignored);
   if (is_directory && !arguments.from && !std::filesystem::exists(arguments.source + "/" + manifest_name, ignored))
     throw_error(ErrorCode::bad_file,
@@ -134,11 +134,11 @@ void check_kind(const ReshardArguments& arguments) {
                     arguments.source)};
 }
 
-/// A placement is of the array that --from describes, or the source.
+/// A placement applies to the array that --from describes, or to the source.
 Layouts layouts_of(const ReshardArguments& arguments) {
   check_kind(arguments);
   const bool from_placed = arguments.from && is_placement(*arguments.from);
-  // What a layout text gets wrong is found before any file is looked at.
+  // Finds errors in layout texts before it looks at any file.
   std::optional<ArraySpec> to, from;
   if (!is_placement(arguments.to)) to = layout_argument("--to", arguments.to);
   if (arguments.from && !from_placed) from = layout_argument("--from", *arguments.from);
@@ -169,7 +169,7 @@ Json report_json(const ReshardArguments& arguments, const TensorReshardReport& r
           {"checksums", checksums_json(report.checksums)}};
 }
 
-using cli::report_text;  // beside it
+using cli::report_text;  // the overload for one array
 std::string report_text(const std::string& target, const TensorReshardReport& report) {
   return fmt::format("{}: {} in {}, {} read, {} written, {}{}in {}", printable(target),
                      counted(report.tensors, "tensor"), counted(static_cast<Index>(report.checksums.size()), "file"),
@@ -178,7 +178,7 @@ std::string report_text(const std::string& target, const TensorReshardReport& re
                      report.verified == Verify::yes ? "verified, " : "", human_duration(report.duration_ns));
 }
 
-/// What a dry run prints; a run for which the disk is too full has failed.
+/// Prints the result of a dry run, which fails if the disk is too full.
 void show_forecast(const ReshardArguments& arguments, const Json& head, const std::string& what,
                    const ReshardForecast& forecast) {
   if (arguments.json) {
@@ -196,7 +196,7 @@ void show_forecast(const ReshardArguments& arguments, const Json& head, const st
                 amount(forecast.disk_bytes, "byte"), *forecast.disk_free_bytes);
 }
 
-/// Runs with a bar and gives the report: the same for an array and for tensors.
+/// Runs with a progress bar and returns the report, for an array and for tensors.
 template <class Options, class Reshard>
 std::string run_and_report(const ReshardArguments& arguments, Options options, Reshard&& reshard_all) {
   stop_on_interrupt();
@@ -270,7 +270,7 @@ void run(ReshardArguments arguments) {
   std::optional<Spool> input, output;
   if (arguments.target == standard_stream && is_terminal(Stream::output) && !arguments.dry_run)
     throw UsageError{"TARGET: '-' is standard output, and a terminal; send it to a file or a pipe"};
-  // A spool must not stay behind.
+  // The spool must be removed on an interrupt.
   if (arguments.source == standard_stream || arguments.target == standard_stream) stop_on_interrupt();
   if (arguments.source == standard_stream) input.emplace();
   if (arguments.target == standard_stream) output.emplace();

@@ -27,7 +27,7 @@ world by a call of its own (RankScope::join, DRI_Init), its main() runs as these
 the program is shared by these ranks and kept from seed to seed. Exit code: 0 when all seeds and the program ended well,
 else that of the program (128 and the signal when it was killed), or 1.)";
 
-/// As a shell takes it for one word.
+/// Quotes a word for a shell.
 std::string quoted(const std::string& word) {
   constexpr std::string_view plain = "_-./=:,+@%";
   const auto is_plain = [&](char c) {

@@ -37,7 +37,7 @@ Spool::Spool() : folder_(spool_name()) {
 }
 
 Spool::~Spool() {
-  std::error_code ignored;  // what is left over lies where such things are cleared away
+  std::error_code ignored;  // a file that cannot be removed stays in the folder for temporary files
   std::filesystem::remove_all(folder_, ignored);
 }
 
@@ -58,7 +58,7 @@ void Spool::receive(FunctionRef<void()> watch) const {
 
 Error Spool::renamed(const Error& error) const {
   std::string text = error.message();
-  // A disk that is full is not that of a stream.
+  // A full disk belongs to the folder, not to a stream.
   const bool is_ours = text.find(folder_ + "/") != std::string::npos;
   const std::string folder = std::filesystem::path(folder_).parent_path().string();
   for (std::size_t at = 0; (at = text.find(folder_ + "/", at)) != std::string::npos; ++at)

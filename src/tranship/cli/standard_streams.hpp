@@ -1,5 +1,5 @@
-// Private: Arrays on standard input and output. Files are read and written in no particular order, so a stream is a
-// file for a while: in TMPDIR, or /tmp where that is not set.
+// Private: Arrays on standard input and output. Files are read and written in no particular order, so a stream is
+// stored in a file first: in TMPDIR, or in /tmp if TMPDIR is not set.
 #pragma once
 
 #include <string>
@@ -9,25 +9,24 @@
 
 namespace tranship::cli {
 
-/// What a command calls them.
+/// The name of a standard stream in arguments.
 inline constexpr char standard_stream[] = "-";
 
-/// A file in a folder of its own that stands for a stream; both are gone with the object.
+/// A file that stands for a stream, in a folder of its own. The destructor removes both.
 class Spool {
  public:
-  /// Throws `io`.
+  /// Makes the folder. Throws `io`.
   Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
   ~Spool();
 
   std::string path() const { return folder_ + "/array.npy"; }
-  /// Makes the file of all that comes on standard input. `watch` is called every now and then, and after a signal.
-  /// Throws `io`.
+  /// Writes all of standard input to the file. Calls `watch` at intervals and after a signal. Throws `io`.
   void receive(FunctionRef<void()> watch) const;
-  /// The same error with the name of the stream in place of what lies in the folder.
+  /// Returns the same error with the name of the stream in place of the file's path.
   Error renamed(const Error& error) const;
-  /// Writes the file to standard output; `watch` as above. Throws `io`, and OutputClosed.
+  /// Writes the file to standard output; calls `watch` like receive(). Throws `io`, and OutputClosed.
   void send(FunctionRef<void()> watch) const;
 
  private:

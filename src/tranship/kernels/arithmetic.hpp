@@ -1,7 +1,7 @@
-// Detail: What happens to an element on its way: copied, negated, or combined with what is there. Copying and negating
-// touch bits only; combinations are exact to the bit on host and device alike: integers wrap, floats round to nearest
-// even, and a result that is not a number is the one positive quiet NaN of its type, whichever operand or instruction
-// it came from. Complex numbers come as two parts, an extra innermost dimension; so they can be added, not multiplied.
+// Detail: How a move treats an element: it copies or negates it, or combines it with the target's. Copying and negating
+// touch only bits. Combinations give the same bits on host and device: integers wrap, floats round to nearest even, and
+// any NaN result is the positive quiet NaN of its type, whatever the operands. A complex number is moved as two parts,
+// in an extra innermost dimension; so it can be added, but not multiplied.
 #pragma once
 
 #include <tranship/base/reduction.hpp>
@@ -10,10 +10,10 @@
 
 namespace tranship {
 
-/// How the bits of a number are understood.
+/// How the bits of a number are interpreted.
 enum class Arithmetic : unsigned char {
   none,   ///< only copied: bytes of any meaning
-  bool8,  ///< all but 0 is true; a sum is "or", a product "and", false is less than true; it has no negation
+  bool8,  ///< nonzero is true; sum is "or", product is "and", false is less than true; cannot be negated
   i8,
   u8,
   i16,
@@ -29,7 +29,7 @@ enum class Arithmetic : unsigned char {
   f128,  ///< long double of the host; a device only copies and negates it, and code of NVRTC only copies it
 };
 
-/// Size in bytes of the numbers of an arithmetic; 0 for none.
+/// Returns the size in bytes of the numbers of an arithmetic; 0 for none.
 TRANSHIP_SHARED inline int width_of(Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::none:
@@ -57,8 +57,8 @@ TRANSHIP_SHARED inline int width_of(Arithmetic arithmetic) {
   return 0;
 }
 
-/// Whether elements of `width` bytes can be moved so on the host. Callers refuse what cannot; a kernel asked for it
-/// traps.
+/// Returns true if the host can move elements of `width` bytes in this way. Callers must check it; a kernel that gets
+/// an impossible move traps.
 TRANSHIP_SHARED inline bool can_move(ElementMap move, Arithmetic arithmetic, int width) {
   if (move == ElementMap::copy) return width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
   if (arithmetic == Arithmetic::bool8 && (move == ElementMap::negate || move == ElementMap::accumulate_negated))
@@ -68,10 +68,10 @@ TRANSHIP_SHARED inline bool can_move(ElementMap move, Arithmetic arithmetic, int
 
 namespace detail {
 
-// A number type says how values are read, combined and written, which are the lowest and the highest, and which byte
-// holds the sign of a float.
+// A number type defines how values are read, combined and written, its lowest and highest values, and which byte holds
+// the sign of a float.
 
-/// All but the order is that of the unsigned integers, the `Wrapping` ones.
+/// Everything but the order works on unsigned integers, the `Wrapping` type.
 template <class T, class Unsigned>
 struct Integer {
   using Value = T;
@@ -82,7 +82,7 @@ struct Integer {
   TRANSHIP_SHARED static void write(Value value, unsigned char* to) { store(value, to); }
   TRANSHIP_SHARED static Value add(Value a, Value b) { return static_cast<Value>(a + b); }
   TRANSHIP_SHARED static Value subtract(Value a, Value b) { return static_cast<Value>(a - b); }
-  // Shorts would become ints, whose product may overflow.
+  // Shorts would be promoted to ints, whose product may overflow.
   TRANSHIP_SHARED static Value multiply(Value a, Value b) { return static_cast<Value>(1u * a * b); }
   TRANSHIP_SHARED static Value minimum(Value a, Value b) { return b < a ? b : a; }
   TRANSHIP_SHARED static Value maximum(Value a, Value b) { return a < b ? b : a; }
@@ -117,7 +117,7 @@ TRANSHIP_SHARED inline void flip_sign(const unsigned char* source, unsigned char
 inline constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u);
 inline constexpr float quiet_nan = __builtin_bit_cast(float, 0x7fc00000u);
 
-/// What all floats have in common. For a minimum, a NaN on either side is the result.
+/// Common to all floats. A minimum or maximum with a NaN on either side is a NaN.
 template <class Float>
 struct FloatValues {
   using Value = Float;
@@ -160,8 +160,8 @@ struct Half : FloatValues<float> {
 };
 
 #if !defined(TRANSHIP_DEVICE_ONLY)
-/// long double. The x87 format has 10 bytes of value and 6 of padding: a combination leaves the padding of the target
-/// as it is, a negation copies that of the source, so that no byte depends on what a register held.
+/// long double. The x87 format has 10 bytes of value and 6 of padding. A combination keeps the target's padding, and a
+/// negation copies the source's, so no byte depends on the contents of a register.
 struct Extended : FloatValues<long double> {
   using Wrapping = Extended;
   static constexpr int width = 16;
@@ -184,7 +184,7 @@ struct Extended : FloatValues<long double> {
 };
 #endif
 
-// An element type is what the loops are instantiated by: how many bytes, and how one of them moves.
+// The loops are instantiated by an element type: its width in bytes, and how one element moves.
 
 template <int Width>
 struct CopyElement {
@@ -236,7 +236,7 @@ TRANSHIP_SHARED inline void with_copy_element(int width, const Loop& loop) {
   trap();
 }
 
-/// Calls `f(number)` with the number type of an arithmetic; traps at none.
+/// Calls `f(number)` with the number type of an arithmetic; traps for none.
 template <class F>
 TRANSHIP_SHARED inline void with_number(Arithmetic arithmetic, const F& f) {
   switch (arithmetic) {
@@ -278,7 +278,7 @@ TRANSHIP_SHARED inline void with_number(Arithmetic arithmetic, const F& f) {
   trap();
 }
 
-/// A number type that cannot be read is only copied and negated.
+/// A number type without `read` is only copied and negated.
 template <class Number, class Loop>
 TRANSHIP_SHARED inline void with_number_element(ElementMap move, const Loop& loop) {
   using Wrapping = typename Number::Wrapping;
@@ -301,7 +301,7 @@ TRANSHIP_SHARED inline void with_number_element(ElementMap move, const Loop& loo
   trap();
 }
 
-/// Calls `loop(element)` with the element type of a move; traps unless `can_move`.
+/// Calls `loop(element)` with the element type of a move; traps unless `can_move` returns true.
 template <class Loop>
 TRANSHIP_SHARED inline void with_element(ElementMap move, Arithmetic arithmetic, int width, const Loop& loop) {
   if (!can_move(move, arithmetic, width)) trap();
@@ -330,9 +330,9 @@ TRANSHIP_SHARED inline typename Number::Value identity(ElementMap move) {
 
 }  // namespace detail
 
-/// Writes the number that changes nothing when `move` combines it with another: 0 of a sum, 1 of a product, the highest
-/// of a minimum, the lowest of a maximum (of floats the infinities). Padding becomes zeros. Traps where the move does
-/// not combine, or the arithmetic has no numbers.
+/// Writes the identity of a combination: 0 for a sum, 1 for a product, the highest value for a minimum, the lowest for
+/// a maximum (infinities for floats). Padding becomes zeros. Traps if the move does not combine or the arithmetic has
+/// no numbers.
 TRANSHIP_SHARED inline void write_identity(ElementMap move, Arithmetic arithmetic, void* target) {
   detail::with_number(arithmetic, [&](auto number) {
     using Number = decltype(number);

@@ -1,18 +1,19 @@
-// Detail: CopyBlock, the one shape that all strided moves have. A nest of loops over elements, each with a stride on
-// either side. Invariant of canonicalise: the same elements move, and what reaches one target byte reaches it in the
-// same order, so neither a copy nor an accumulation changes by a bit. Next: strided_copy.hpp.
+// Detail: CopyBlock, the shape of all strided moves: a nest of loops over elements with a stride on each side.
+// Invariant of canonicalise: the same elements move, and values reach each target byte in the same order, so neither a
+// copy nor an accumulation changes by a bit. Next: strided_copy.hpp.
 #pragma once
 
 #include <tranship/kernels/shared.hpp>
 
 namespace tranship {
 
-/// 8 array dimensions, each of them possibly a (count, length) pair, the parts of a complex number, and one to spare.
+/// 8 array dimensions, each possibly a (count, length) pair, the parts of a complex number, and one spare.
 inline constexpr int block_dims_max = 18;
 
-/// Element (i0, i1, ...) is read at source + i0*source_strides[0] + i1*source_strides[1] + ... and written likewise.
-/// Strides are in bytes and may be negative or zero; extents are not negative; dimension 0 is the slowest. No
-/// dimensions is one element. Offsets must fit in 63 bits: the maker of a block has checked that.
+/// Element (i0, i1, ...) is read at source + i0*source_strides[0] + i1*source_strides[1] + ... and written at the same
+/// form of the target. Strides are in bytes and may be negative or zero; extents are not negative; dimension 0 is the
+/// slowest. A block without dimensions is one element. Offsets must fit in 63 bits; the code that makes a block checks
+/// this.
 struct CopyBlock {
   int dims = 0;
   long long extents[block_dims_max] = {};
@@ -20,7 +21,7 @@ struct CopyBlock {
   long long target_strides[block_dims_max] = {};
 };
 
-/// `count` elements on either side, so many bytes apart.
+/// Returns a row of `count` elements, `stride_bytes` apart on both sides.
 TRANSHIP_SHARED inline CopyBlock row_of(long long count, long long stride_bytes) {
   CopyBlock row;
   row.dims = 1;
@@ -55,7 +56,7 @@ TRANSHIP_SHARED inline void dense_strides(const CopyBlock& block, int width, lon
   }
 }
 
-/// The dimensions from the largest target stride down to zero, those of equal size in the order they had.
+/// Returns the dimensions sorted by decreasing target stride, zeros last; equal strides keep their order.
 TRANSHIP_SHARED inline CopyBlock sorted_by_target(const CopyBlock& block) {
   CopyBlock sorted;
   for (int d = 0; d < block.dims; ++d) {
@@ -67,8 +68,8 @@ TRANSHIP_SHARED inline CopyBlock sorted_by_target(const CopyBlock& block) {
   return sorted;
 }
 
-/// Whether, in a sorted block, each target stride but zero steps over all that the smaller ones reach. Then only the
-/// dimensions of stride zero come back to an element, and the others may be interchanged freely.
+/// Returns true if, in a sorted block, each nonzero target stride steps over everything that the smaller strides reach.
+/// Then only dimensions of stride zero reach an element again, and the others may be interchanged.
 TRANSHIP_SHARED inline bool target_is_nested(const CopyBlock& sorted, int width) {
   long long reach_bytes = width;
   for (int d = sorted.dims - 1; d >= 0; --d) {
@@ -82,25 +83,25 @@ TRANSHIP_SHARED inline bool target_is_nested(const CopyBlock& sorted, int width)
 
 }  // namespace detail
 
-/// The block that packs what `block` reads: the target is one contiguous buffer in the dimension order of `block`.
-/// Sender and receiver agree on that order only before either side's block is canonicalised: canonicalise the result.
+/// Returns the block that packs what `block` reads into one contiguous buffer, in the dimension order of `block`.
+/// Sender and receiver agree on that order only before they canonicalise their own blocks, so canonicalise the result.
 TRANSHIP_SHARED inline CopyBlock with_dense_target(CopyBlock block, int width) {
   detail::dense_strides(block, width, block.target_strides);
   return block;
 }
 
-/// The block that unpacks such a buffer to where `block` writes.
+/// Returns the block that unpacks such a buffer to the places that `block` writes.
 TRANSHIP_SHARED inline CopyBlock with_dense_source(CopyBlock block, int width) {
   detail::dense_strides(block, width, block.source_strides);
   return block;
 }
 
-/// Brings a block into the form that moves fastest: drops extents of one, sorts dimensions by the size of the target
-/// stride, slowest first, and fuses neighbours that continue each other on both sides. An empty block becomes one
-/// dimension of extent zero. `width` is the size of an element in bytes.
+/// Brings a block into its fastest form: drops extents of one, sorts dimensions by decreasing target stride, and fuses
+/// neighbours that continue each other on both sides. An empty block becomes one dimension of extent zero. `width` is
+/// the size of an element in bytes.
 ///
-/// The order of additions is kept: dimensions of target stride zero (sums) end innermost in the order they had, and a
-/// block whose target comes back to an element in any other way (overlapping windows) is not sorted at all.
+/// The order of additions is kept: dimensions of target stride zero (sums) move innermost in their original order, and
+/// a block that reaches a target element repeatedly in any other way (overlapping windows) is not sorted.
 TRANSHIP_SHARED inline void canonicalise(CopyBlock& block, int width) {
   CopyBlock kept;
   for (int d = 0; d < block.dims; ++d) {

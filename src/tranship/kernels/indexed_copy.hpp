@@ -1,5 +1,5 @@
-// Private: Moving rows by index lists: gather, scatter, and both at once, for meshes whose cells lie in no order.
-// As in strided_copy.hpp, source and target must not overlap and nothing needs to be aligned.
+// Private: Moves rows by index lists: gathers, scatters, and both at once, for meshes without an order of their cells.
+// Source and target must not overlap, and nothing needs to be aligned, as in strided_copy.hpp.
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>
@@ -9,7 +9,7 @@
 namespace tranship {
 
 /// `count` rows of `row_length` contiguous elements. Move i goes from row source_rows[i] to row target_rows[i]; a null
-/// list means row i itself (a packed buffer). Row r begins r strides after the base; strides are in bytes, so rows may
+/// list means row i itself (a packed buffer). Row r begins r strides after the base. Strides are in bytes, so rows may
 /// be padded, may overlap, or may be single elements of a view.
 struct IndexedBlock {
   long long count = 0;
@@ -20,7 +20,7 @@ struct IndexedBlock {
   long long target_row_stride = 0;
 };
 
-/// Moves the rows in the order of the lists: a target row named twice gets both additions, in that order, or keeps the
+/// Moves the rows in the order of the lists: a target row listed twice gets both additions in that order, or keeps the
 /// last copy. Requires `can_move(move, arithmetic, width)`.
 TRANSHIP_SHARED inline void move_indexed(const IndexedBlock& block, ElementMap move, Arithmetic arithmetic, int width,
                                          const void* source, void* target) {

@@ -1,8 +1,8 @@
 // Private: The kernel that moves a list of pieces. It is a template on its lane (lanes/lane.hpp), on how memory is
-// accessed, and on what happens to a vector on its way; the caller provides shared memory as a room. Blocks take groups
-// of units in either order (piece.hpp); a warp finds the piece of its unit by one load. Nothing is atomic. Within a
-// unit or a tile all loads come before all stores. The kernel needs blocks of pack_lanes lanes, and where pieces are
-// transposed a room of room_bytes for each block.
+// accessed, and on a map applied to each vector; the caller provides shared memory as a room. Blocks take groups of
+// units in either order (piece.hpp), and a warp finds the piece of its unit with one load. Nothing is atomic. Within a
+// unit or a tile all loads precede all stores. The kernel needs blocks of pack_lanes lanes and, if pieces are
+// transposed, a room of room_bytes per block.
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>
@@ -25,7 +25,7 @@ TRANSHIP_SHARED inline int target_at(const Piece& piece, unsigned outer, unsigne
              column * unsigned(piece.target_column));
 }
 
-/// What happens to a vector on its way: nothing.
+/// The map that leaves a vector unchanged.
 struct CopyVector {
   static constexpr bool reads_target = false;
   template <class V>
@@ -34,8 +34,8 @@ struct CopyVector {
   }
 };
 
-/// Moves one unit by the lanes of a warp, each of which has at most `vectors_max` vectors of it. `memory` has
-/// load<V>(address) and store(address, value); addresses are aligned to V. A map that reads targets gets what is there.
+/// Moves one unit by the lanes of a warp; each lane moves at most `vectors_max` vectors. `memory` has load<V>(address)
+/// and store(address, value); addresses are aligned to V. A map with `reads_target` also gets the target's old value.
 template <class V, unsigned vectors_max, class Memory, class Map>
 TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, const Map& map, const Piece& piece,
                                           const unsigned char* source, unsigned char* target, unsigned unit,
@@ -88,7 +88,7 @@ TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memo
                                             const unsigned char* source, unsigned char* target, unsigned tile,
                                             unsigned char* room) {
   constexpr unsigned side = tile_side(PieceKind::transposed, sizeof(V));
-  constexpr unsigned lines = pack_lanes / side;  // which all lanes load at once
+  constexpr unsigned lines = pack_lanes / side;  // all lanes load this many lines at once
   constexpr unsigned pitch = side + 1;
   static_assert(1ull * side * pitch * sizeof(V) <= room_bytes && side % lines == 0);
   V* const elements = reinterpret_cast<V*>(room);
@@ -100,7 +100,7 @@ TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memo
     if (r < piece.rows && c < piece.columns)
       values[k] = memory.template load<V>(source + source_at(piece, at.outer, r, c));
   }
-  lane.block().sync();  // the tile before this one has been read
+  lane.block().sync();  // all lanes have read the previous tile
   for (unsigned k = 0; k < side / lines; ++k) elements[(y + k * lines) * pitch + x] = values[k];
   lane.block().sync();
   for (unsigned k = 0; k < side / lines; ++k) {
@@ -139,13 +139,14 @@ TRANSHIP_SHARED inline void transpose_words(unsigned (&words)[4]) {
   words[3] = chosen_bytes(high01, high23, 0x7632);
 }
 
-/// A word has `each` elements, which lie along a row in the source and along a column in the target.
+/// Moves a transposed tile by words. A word has `each` elements, along a row in the source and along a column in the
+/// target.
 template <unsigned each, class Lane, class Memory>
 TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory& memory, const Piece& piece,
                                                   const unsigned char* source, unsigned char* target, unsigned tile,
                                                   unsigned char* room) {
   constexpr unsigned side = tile_side(PieceKind::transposed_words, 4 / each);
-  constexpr unsigned lines = pack_lanes / warp_lanes;  // which all lanes load at once
+  constexpr unsigned lines = pack_lanes / warp_lanes;  // all lanes load this many lines at once
   static_assert(side == warp_lanes * each && side * warp_lanes * 4 <= room_bytes);
   unsigned* const words = reinterpret_cast<unsigned*>(room);
   const unsigned x = unsigned(lane.index()) % warp_lanes, y = unsigned(lane.index()) / warp_lanes;
@@ -156,7 +157,7 @@ TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory
     if (r < piece.rows && c < piece.columns)
       values[k] = memory.template load<unsigned>(source + source_at(piece, at.outer, r, c));
   }
-  lane.block().sync();  // the tile before this one has been read
+  lane.block().sync();  // all lanes have read the previous tile
   // Rows are rotated by an exclusive or, so that neither rows nor columns of words have bank conflicts.
   for (unsigned k = 0; k < side / lines; ++k)
     words[(y + k * lines) * warp_lanes + (x ^ ((y + k * lines) / each))] = values[k];
@@ -172,7 +173,7 @@ TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory
   }
 }
 
-/// Returns the piece that has this unit.
+/// Returns the piece to which this unit belongs.
 TRANSHIP_SHARED inline unsigned piece_of(const PieceListView& list, unsigned unit) {
   unsigned low = 0, high = list.count;
   while (high - low > 1) {
@@ -185,10 +186,10 @@ TRANSHIP_SHARED inline unsigned piece_of(const PieceListView& list, unsigned uni
   return low;
 }
 
-/// The byte so far behind a base, which may be address 0: the offsets of its pieces are addresses.
+/// Returns the byte `offset` bytes behind a base. If the base is address 0, the offsets of its pieces are addresses.
 TRANSHIP_SHARED inline unsigned char* place_at(const unsigned char* base, long long offset) {
 #ifdef __CUDA_ARCH__
-  return const_cast<unsigned char*>(base) + offset;  // of which nvcc sees that it is global memory
+  return const_cast<unsigned char*>(base) + offset;  // so nvcc sees that it is global memory
 #else
   const auto address = reinterpret_cast<unsigned long long>(base) + static_cast<unsigned long long>(offset);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): base and offset are one number.
@@ -216,8 +217,8 @@ TRANSHIP_SHARED inline UnitPlace place_of(const PieceListView& list, unsigned gr
 #endif
 }
 
-/// Moves a list. It needs has_tiles where a piece of the list is transposed, because without it there is no room; the
-/// list has at most `vectors_max` lane_vectors.
+/// Moves a list. It needs has_tiles if a piece of the list is transposed, because otherwise there is no room. The list
+/// has at most `vectors_max` lane_vectors.
 template <bool has_tiles, unsigned vectors_max, class Lane, class Memory>
 TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, const PieceListView& list,
                                         const Bases& bases, Order order, unsigned char* room) {
@@ -267,7 +268,7 @@ TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, 
   }
 }
 
-/// The vector of a width: a word, or 16 bytes.
+/// The vector type of a width: a word, or 16 bytes.
 template <int width_bytes>
 struct VectorOf : detail::WordOf<width_bytes> {};
 template <>
@@ -281,7 +282,7 @@ struct MapVector {
   static constexpr bool reads_target = reads_it;
   template <class V>
   TRANSHIP_SHARED V operator()(const V& source, const V& target) const {
-    // Copies, of which the compiler knows the alignment, stay in registers.
+    // The compiler knows the alignment of these copies, so they stay in registers.
     alignas(16) const V in = source;
     alignas(16) V out = target;
     const auto* from = reinterpret_cast<const unsigned char*>(&in);
@@ -292,8 +293,8 @@ struct MapVector {
   }
 };
 
-/// Combines or negates the elements of a list, which has vectors of whole elements only: of one, or of 16 bytes
-/// (PieceLimits::keeps_elements), and no transposed pieces.
+/// Combines or negates the elements of a list without transposed pieces, whose vectors are whole elements: one, or 16
+/// bytes of them (PieceLimits::keeps_elements).
 template <class Element, bool reads_target, unsigned vectors_max, class Lane, class Memory>
 TRANSHIP_SHARED inline void map_pieces(const Lane& lane, const Memory& memory, const PieceListView& list,
                                        const Bases& bases) {

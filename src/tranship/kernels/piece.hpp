@@ -70,10 +70,10 @@ struct alignas(16) GroupStart {
 struct PieceListView {
   const Piece* pieces = nullptr;
   const unsigned* first_units = nullptr;  ///< count + 1 numbers
-  const GroupStart* starts = nullptr;     ///< one a group; if null, warps search, and a list of one piece needs no load
+  const GroupStart* starts = nullptr;     ///< one per group; if null, warps search; a list of one piece needs none
   unsigned count = 0;
   unsigned groups = 0;
-  unsigned lane_vectors = lean_vectors;  ///< vectors of a unit that a lane moves, if the width allows as many
+  unsigned lane_vectors = lean_vectors;  ///< vectors of a unit that a lane moves, if the width allows this many
 };
 
 /// Selects which groups a block takes.

@@ -1,6 +1,6 @@
-// Detail: Kernel headers share the mark of a function that runs on host and device, and unaligned access. No kernel
-// header includes the standard library or another layer, but for enumerations of base: one text compiles with g++, with
-// nvcc, and with NVRTC, which has neither a host nor its builtins.
+// Detail: The mark of a function that runs on host and device, and unaligned access, for all kernel headers. No kernel
+// header includes the standard library or another layer, except enumerations of base: the same text compiles with g++,
+// with nvcc, and with NVRTC, which has neither a host nor its builtins.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -9,12 +9,12 @@
 #define TRANSHIP_SHARED
 #endif
 
-/// Code that is compiled while a program runs has no host: neither its long double nor functions without a mark.
+/// Code that is compiled at run time has no host: neither its long double nor functions without a mark.
 #if defined(__CUDACC_RTC__)
 #define TRANSHIP_DEVICE_ONLY
 #endif
 
-/// Unrolls the next loop on a device, so that its loads are in flight together; by so many turns, or all of it.
+/// Unrolls the next loop on a device, fully or by `turns`, so that its loads are in flight together.
 #if defined(__CUDA_ARCH__)
 #define TRANSHIP_PRAGMA(text) _Pragma(#text)
 #define TRANSHIP_UNROLL _Pragma("unroll")
@@ -96,7 +96,7 @@ TRANSHIP_SHARED inline void store(const T& value, void* to) {
 #endif
 }
 
-/// A broken precondition. Kernels cannot throw, and going on would leave the target wrong without a word.
+/// Stops on a broken precondition. Kernels cannot throw, and continuing would silently corrupt the target.
 [[noreturn]] TRANSHIP_SHARED inline void trap() {
 #if defined(__CUDA_ARCH__)
   __trap();

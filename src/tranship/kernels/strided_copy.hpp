@@ -1,6 +1,6 @@
-// Detail: Moving a CopyBlock: an odometer over rows, and one loop per row that each element type has to itself.
-// Any block is moved rightly as it stands; a canonical one (block.hpp) has the longest rows and is the fast one.
-// Source and target must not overlap, and elements may lie at any address: nothing needs to be aligned.
+// Detail: Moves a CopyBlock: an odometer over rows, and one loop per row for each element type. Any block is moved
+// correctly as it is; a canonical block (copy_block.hpp) has the longest rows and is the fastest. Source and target
+// must not overlap, and nothing needs to be aligned.
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>
@@ -56,9 +56,9 @@ TRANSHIP_SHARED inline void move_block(const CopyBlock& block, const unsigned ch
 
 }  // namespace detail
 
-/// Moves the elements of `block`, of `width` bytes each, in the order of the block, last dimension fastest; where
-/// several elements reach one target, they are added in that order, or the last one stays. `arithmetic` does not matter
-/// to a copy. Requires `can_move(move, arithmetic, width)`.
+/// Moves the elements of `block`, of `width` bytes each, in the order of the block, last dimension fastest. If several
+/// elements reach one target, they are combined in that order, or the last copy stays. A copy ignores `arithmetic`.
+/// Requires `can_move(move, arithmetic, width)`.
 TRANSHIP_SHARED inline void move(const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width,
                                  const void* source, void* target) {
   detail::with_element(move, arithmetic, width, [&](auto element) {
@@ -67,12 +67,12 @@ TRANSHIP_SHARED inline void move(const CopyBlock& block, ElementMap move, Arithm
   });
 }
 
-/// target = source for every element of `block`, of 1, 2, 4, 8 or 16 bytes.
+/// Sets target = source for every element of `block`, of 1, 2, 4, 8 or 16 bytes.
 TRANSHIP_SHARED inline void copy(const CopyBlock& block, int width, const void* source, void* target) {
   move(block, ElementMap::copy, Arithmetic::none, width, source, target);
 }
 
-/// Writes one element of `width` bytes wherever `block` has a target; null writes zeros. Source strides do not matter.
+/// Writes one element of `width` bytes to each target of `block`; null writes zeros. Source strides are ignored.
 TRANSHIP_SHARED inline void fill(CopyBlock block, int width, const void* element, void* target) {
   const unsigned char zeros[16] = {};
   for (int d = 0; d < block.dims; ++d) block.source_strides[d] = 0;

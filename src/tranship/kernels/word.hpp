@@ -1,6 +1,6 @@
-// Detail: Ranks raise, update and wait for words: 1, 2, 4 or 8 bytes in their natural place, which have one value to
-// every thread of every device of the machine. On the host loads acquire, stores release and updates do both, which
-// costs nothing on x86. On a device they order nothing: a word_fence() before a store or an update releases, and
+// Detail: Words, which ranks raise, update and wait for: 1, 2, 4 or 8 aligned bytes that have one value for every
+// thread of every device of the machine. On the host, loads acquire, stores release and updates do both, which costs
+// nothing on x86. On a device they order nothing: a word_fence() before a store or an update releases, and
 // acquire_word() after a load acquires.
 #pragma once
 
@@ -15,7 +15,7 @@ enum class AtomicOp : unsigned char {
 };
 enum class SignalOp : unsigned char { set, add };
 
-/// How a wait compares what it sees with what it wants: seen <comparison> wanted. Numbered as NVSHMEM does.
+/// How a wait compares: seen <comparison> wanted. The numbers are NVSHMEM's.
 enum class Comparison : unsigned char { equal, not_equal, greater, less_equal, less, greater_equal };
 
 template <class T>
@@ -61,23 +61,23 @@ struct WordOf<8> {
 template <class T>
 using Word = typename WordOf<sizeof(T)>::Type;
 
-/// How far away those may be for whom a fence orders: on the device of the thread, or anywhere in the machine. A fence
-/// for one device takes a quarter of the time (docs/gpu-facts.md). The host knows no difference.
+/// The threads for which a fence orders: those on the device of the calling thread, or all in the machine. A fence for
+/// one device takes a quarter of the time (docs/gpu-facts.md). The host makes no difference.
 enum class Reach : unsigned char { device, system };
 
-/// Releases, for stores and updates of words that follow, what was read and written before; acquires what was released
-/// with words that have been loaded. A thread that stores and then loads another word needs a full_fence().
+/// Releases earlier reads and writes to later stores and updates of words; acquires what was released with words that
+/// have been loaded. A thread that stores and then loads another word needs a full_fence().
 TRANSHIP_SHARED inline void word_fence([[maybe_unused]] Reach reach = Reach::system) {
 #if defined(__CUDA_ARCH__)
   if (reach == Reach::device)
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
   else
     asm volatile("fence.acq_rel.sys;" ::: "memory");
-#elif !defined(TRANSHIP_TSAN)  // which knows no fences
+#elif !defined(TRANSHIP_TSAN)  // it does not support fences
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
-/// What was read and written before comes before anything that is read or written after, for all who use full fences.
+/// Orders all earlier reads and writes before all later ones, for all threads that use full fences.
 TRANSHIP_SHARED inline void full_fence([[maybe_unused]] Reach reach = Reach::system) {
 #if defined(__CUDA_ARCH__)
   if (reach == Reach::device)
@@ -120,14 +120,14 @@ TRANSHIP_SHARED TRANSHIP_UNHOOKED inline W load_word(const W* at) {
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 #endif
 }
-/// Acquires what was released with the value `seen` that load_word() has returned. A loop that spins on load_word() and
+/// Acquires what was released with the value `seen` that load_word() returned. A loop that spins on load_word() and
 /// acquires once leaves the nearest cache of its multiprocessor to the lanes that compute there.
 template <class W>
 TRANSHIP_SHARED inline void acquire_word([[maybe_unused]] const W* at, [[maybe_unused]] W seen,
                                          [[maybe_unused]] Reach reach = Reach::system) {
 #if defined(__CUDA_ARCH__)
-  // A load acquires from the store that it reads, at little cost. A fence, which takes half a microsecond
-  // (docs/gpu-facts.md), is needed only when another store has changed the word since.
+  // A load acquires from the store that it reads, at little cost. A fence takes half a microsecond (docs/gpu-facts.md),
+  // and is needed only if another store has changed the word since.
   const Word<W> now = load_acquire(reinterpret_cast<const Word<W>*>(at));
   if (now != __builtin_bit_cast(Word<W>, seen)) word_fence(reach);
 #endif
@@ -141,13 +141,14 @@ TRANSHIP_SHARED TRANSHIP_UNHOOKED inline void store_word(W* at, W value) {
 #endif
 }
 
-/// Returns what was there before, but for `set`. `expected` matters to compare_swap only. Words of 4 or 8 bytes.
+/// Returns the previous value; the result of `set` is unspecified. Only compare_swap uses `expected`. Words of 4 or 8
+/// bytes.
 template <AtomicOp op, class W>
 TRANSHIP_SHARED TRANSHIP_UNHOOKED inline W update_word(W* at, W operand, W expected) {
   static_assert(sizeof(W) == 4 || sizeof(W) == 8);
   if constexpr (op == AtomicOp::fetch) return load_word(at);
 #if defined(__CUDA_ARCH__)
-  // Of words of 8 bytes CUDA knows unsigned long long alone, and not every std::uint64_t is one.
+  // CUDA's atomics of 8 bytes take only unsigned long long, and not every std::uint64_t is one.
   using Known = typename WordOf<sizeof(W)>::Type;
   auto* const word = reinterpret_cast<Known*>(at);
   const auto value = static_cast<Known>(operand);
@@ -175,7 +176,7 @@ TRANSHIP_SHARED TRANSHIP_UNHOOKED inline W update_word(W* at, W operand, W expec
 #endif
 }
 
-/// What a signal does to its word.
+/// Applies a signal to its word.
 template <class W>
 TRANSHIP_SHARED TRANSHIP_UNHOOKED inline void raise_word(W* at, W value, SignalOp op) {
   if (op == SignalOp::set)

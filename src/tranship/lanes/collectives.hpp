@@ -1,22 +1,22 @@
-// Detail: Collective calls of kernels, by one lane, a warp or a block of each member of a team, as NVSHMEM has them:
+// Detail: Collective calls of kernels, made by one lane, a warp or a block of each member of a team, as in NVSHMEM:
 //
 //   sum over the team:   reduce(lane.block(), heap, team, target, source, Reduction::sum);
 //
-// All members make the same calls of a team in the same order, with the same sizes, roots and operations, and all lanes
-// of a group with the same arguments. Targets and sources are symmetric, in their natural places, and named by this
-// rank's own addresses. When a call returns, all lanes may read the target and write the source. A target is disjoint
-// from its source, except that broadcast and reduce may have one array for both.
+// All members make the same calls of a team in the same order, with the same sizes, roots and operations; all lanes of
+// a group pass the same arguments. Targets and sources are symmetric, aligned, and named by this rank's own addresses.
+// When a call returns, all lanes may read the target and write the source. A target must not overlap its source, except
+// that broadcast and reduce accept one array for both.
 //
-// A call begins with a sync of the team: what lanes have stored before is seen by all members, what they have put to
-// others may still be on its way. barrier() completes that. A member that does not come makes the others wait until
-// their deadline, or until it is known to have ended, or until the guard of their HeapView gives up (wait_guard.hpp).
+// A call begins with a sync of the team: all members see what lanes have stored before it, but puts to other ranks may
+// still be in flight. barrier() completes them. If a member does not come, the others wait until their deadline passes,
+// until the member is known to have ended, or until the guard of their HeapView gives up (wait_guard.hpp).
 //
-// One call of a team runs at a time on a rank. Blocks that run side by side use different teams, which have words of
-// their own. On the CPU, two groups in one team are refused; on a GPU the result is undefined.
+// A rank runs one call of a team at a time. Blocks that run side by side need different teams, which have their own
+// words. On the CPU, a second group in a team is refused; on a GPU the result is undefined.
 //
 // Members read from each other, in turns that begin at their right neighbours; a reduction moves twice its size. On a
-// GPU a member stores its part of a reduction to all others. Values are combined in the order of members, so every
-// member and every run has the same result to the bit.
+// GPU, a member stores its part of a reduction to all others. Values are combined in the order of the members, so every
+// member and every run gets the same bits.
 #pragma once
 
 #include <tranship/base/reduction.hpp>
@@ -33,7 +33,7 @@ struct bfloat16;
 
 namespace detail {
 
-/// How an element is read and combined (kernels/arithmetic.hpp).
+/// How the elements of a type are read and combined (kernels/arithmetic.hpp).
 template <class T>
 struct NumberOf {};
 template <class T>
@@ -66,13 +66,13 @@ concept Reducible = requires {
   typename NumberOf<T>::Type;
 };
 
-/// A number of elements that the compiler knows, so that they are kept in registers.
+/// A number of elements known at compile time, so that the elements stay in registers.
 template <int n>
 struct Fixed {
   TRANSHIP_SHARED constexpr operator long long() const { return n; }
 };
 
-/// into = into op from, for `count` elements in their natural places.
+/// Computes into = into op from, for `count` aligned elements.
 template <class T, class Element, class Count>
 TRANSHIP_SHARED inline void combine_elements(Count count, const unsigned char* from, unsigned char* into) {
   TRANSHIP_UNROLL
@@ -87,7 +87,7 @@ struct BitsElement {
     store(static_cast<W>(op == Reduction::bit_and ? a & b : op == Reduction::bit_or ? a | b : a ^ b), target);
   }
 };
-/// Calls `f(element)` with the element that combines two numbers so.
+/// Calls `f(element)` with the element that applies a reduction.
 template <class T, class F>
 TRANSHIP_SHARED inline void with_reduction(Reduction op, const F& f) {
   using Number = typename NumberOf<T>::Type;
@@ -113,7 +113,7 @@ TRANSHIP_SHARED inline void with_reduction(Reduction op, const F& f) {
   }
   trap();
 }
-/// Misuse is found before.
+/// Returns true if T has the reduction. Calls check this before anything else happens.
 template <class T>
 TRANSHIP_SHARED constexpr bool can_reduce(Reduction op) {
   return op <= Reduction::maximum || (NumberOf<T>::has_bits && op <= Reduction::bit_xor);
@@ -126,7 +126,8 @@ TRANSHIP_SHARED inline void copy_elements(Count count, const unsigned char* from
                __builtin_assume_aligned(from + i * sizeof(T), sizeof(T)), sizeof(T));
 }
 
-/// How many of `count` things each member gets. A device divides numbers of 64 bits five times as slowly as of 32.
+/// Returns how many of `count` things each member gets. A device divides 64-bit numbers five times as slowly as 32-bit
+/// ones.
 TRANSHIP_SHARED inline long long each_of(long long count, const TeamView& team) {
   if (count >> 31) return count / team.count;
   return static_cast<unsigned>(count) / static_cast<unsigned>(team.count);
@@ -149,7 +150,7 @@ class TeamCall {
   [[noreturn]] TRANSHIP_SHARED void refuse(const char* problem) const { group_.refuse(call_, problem); }
   TRANSHIP_SHARED int lane() const { return group_.lane(); }
 
-  /// Refuses what is not symmetric, or not in its place.
+  /// Refuses arrays that are not symmetric or not aligned.
   template <class T>
   TRANSHIP_SHARED void check(Span<T> target, Span<const T> source) const {
     check_one("the target lies outside the symmetric heap", target);
@@ -162,10 +163,10 @@ class TeamCall {
       refuse("the target overlaps the source");
   }
 
-  /// The lanes begin together, and no other group of this rank is in the team.
+  /// Waits until all lanes have come, and checks that no other group of this rank is in a call of the team.
   TRANSHIP_SHARED void begin() {
     group_.enter(call_);
-    // Lanes that take turns see each other's stores. Lanes that run side by side would need an atomic for it.
+    // Lanes that take turns see each other's stores. Lanes that run side by side would need an atomic here.
     if constexpr (!Group::runs_side_by_side) {
       if (lane() == 0 && team_.words[busy]) refuse("another group of lanes of this rank is in a call of this team");
       if (lane() == 0) team_.words[busy] = 1;
@@ -178,16 +179,17 @@ class TeamCall {
     if constexpr (!Group::runs_side_by_side) team_.words[busy] = 0;
   }
 
-  /// Completes what the lanes have put, as quiet() does. Where the next meeting itself makes all that came before it
-  /// visible, there is nothing to do.
+  /// Completes the puts of the lanes, as quiet() does. It does nothing if the next meeting itself makes all earlier
+  /// accesses visible.
   TRANSHIP_SHARED void complete() const {
     if (Group::runs_side_by_side && heap_.heaps.is_complete) return;
     heap_.order(
         group_, call_, [&] { full_fence(heap_.reach()); }, [&](const auto& m) { m.quiet(where_); });
   }
 
-  /// All lanes of the groups of all members have come. Words count meetings and only grow: a member that is already in
-  /// the next meeting can raise a word once more, which says nothing wrong to those who still wait for less.
+  /// Returns when all lanes of the groups of all members have come. Words count meetings and only grow: a member that
+  /// is already in the next meeting may raise a word once more, and members that still wait for a smaller count are not
+  /// misled.
   ///
   /// Order: lanes raise words after all lanes have entered. Their stores release on the host and follow a fence on a
   /// device; their waits acquire. The last sync of the group makes what one lane has acquired visible to all. So a
@@ -208,8 +210,9 @@ class TeamCall {
     fetch_by(group_.lane(), group_.lanes(), target, source, member);
   }
   /// Copies source_of(m) of each member m into target_of(m). Lanes that run side by side read from all members at once,
-  /// because one member after the other would each cost the latency of memory. Other lanes read from one member after
-  /// the other, from the right neighbour on, so that the members do not all read from one member at a time.
+  /// because reading from one after the other would cost the latency of memory each time. Other lanes read from one
+  /// member after the other, beginning at the right neighbour, so that the members do not all read from one member at
+  /// once.
   template <class Target, class Source>
   TRANSHIP_SHARED void fetch_all(const Target& target_of, const Source& source_of) const {
     int parts = 1;
@@ -223,7 +226,7 @@ class TeamCall {
     }
   }
 
-  /// The slice of `count` elements that a member combines for all. Its begin is a multiple of 16 bytes, so that lanes
+  /// The slice of `count` elements that a member combines for all. It begins at a multiple of 16 bytes, so that lanes
   /// can load and store words of 16 bytes.
   struct Slice {
     long long lower;
@@ -239,7 +242,7 @@ class TeamCall {
     return {lower, (upper < count ? upper : count) - lower};
   }
 
-  /// All lanes combine elements [lower, lower + target.size), each its parts.
+  /// Combines elements [lower, lower + target.size) by all lanes; each lane combines its part.
   template <class T>
   TRANSHIP_SHARED void combine_together(Reduction op, Span<T> target, Span<const T> source, long long lower) const {
     if constexpr (Group::runs_side_by_side)
@@ -253,16 +256,16 @@ class TeamCall {
       write<T>(target.data + first, combined, count);
     }
   }
-  /// The same, into the targets of all members. No other lane may touch these elements of theirs.
+  /// Combines them into the targets of all members. No other lane may access these elements of the targets.
   template <class T>
   TRANSHIP_SHARED void combine_for_all(Reduction op, Span<T> target, Span<const T> source, long long lower) const {
     combine_side_by_side(op, target, source, lower, [&](auto some, T* local) {
-      // Several at a time, because where members and heaps are in lists, each address costs two loads.
+      // Four at a time: if members and heaps are in lists, each address costs two loads.
       TRANSHIP_UNROLL_BY(4)
       for (int member = 0; member < team_.count; ++member) write_part(some, at(local, team_.translate(member)));
     });
   }
-  /// Each member combines one element for itself, and writes it when all have read theirs.
+  /// Each member combines one element for itself, and writes it when all members have read theirs.
   template <class T>
   TRANSHIP_SHARED void reduce_one(Reduction op, T* target, const T* source) {
     Room<T> combined;
@@ -282,7 +285,7 @@ class TeamCall {
       refuse("an array does not lie in its natural place");
   }
 
-  /// Some elements in registers: as many as 16 bytes hold, or one.
+  /// Some elements in registers: as many as fit in 16 bytes, or one.
   template <class T, int elements>
   struct Part {
     static constexpr int count = elements;
@@ -306,8 +309,8 @@ class TeamCall {
     return into;
   }
 
-  /// Lanes combine words of 16 bytes where these elements lie so in source and target, and single elements elsewhere.
-  /// write(part, at) takes what has been combined for `at` in `target`.
+  /// Lanes combine words of 16 bytes if the elements are aligned to 16 bytes in source and target, and single elements
+  /// elsewhere. write(part, at) receives the combination for address `at` in `target`.
   template <class T, class Write>
   TRANSHIP_SHARED void combine_side_by_side(Reduction op, Span<T> target, Span<const T> source, long long lower,
                                             const Write& write) const {
@@ -320,8 +323,8 @@ class TeamCall {
       combine_parts<Part<T, 1>, T, Element>(target.size - rest, from + rest, target.data + rest, write);
     });
   }
-  /// A lane reads a part of several members before it combines the first, because one read after the other would each
-  /// cost the latency of memory.
+  /// A lane reads a part of several members before it combines the first; reading them one after the other would cost
+  /// the latency of memory each time.
   template <class P, class T, class Element, class Write>
   TRANSHIP_SHARED void combine_parts(long long parts, const T* source, T* target, const Write& write) const {
     constexpr int ahead = 8;
@@ -344,14 +347,14 @@ class TeamCall {
     }
   }
 
-  /// Room for as many elements as one lane combines at a time, where it does so alone.
+  /// Room for the elements that one lane combines at a time, when each lane combines alone.
   template <class T>
   struct Room {
     static constexpr long long count = Group::runs_side_by_side ? 1 : 1024 / sizeof(T);
     alignas(16) Byte bytes[count * sizeof(T)];
   };
 
-  /// `combined` becomes these elements of all members, in their order.
+  /// Combines these elements of all members, in their order, into `combined`.
   template <class T>
   TRANSHIP_SHARED void combine(Reduction op, const T* elements, long long count, Room<T>& combined) const {
     Room<T> room;
@@ -364,7 +367,7 @@ class TeamCall {
                           [&](auto element) { combine_elements<T, decltype(element)>(count, from, combined.bytes); });
     }
   }
-  /// Returns where the lane can read these elements of a member: in its heap, or in `room`, into which it gets them.
+  /// Returns where the lane can read these elements of a member: in its heap, or in `room`, into which they are copied.
   template <class T>
   TRANSHIP_SHARED const Byte* elements_of(int member, const T* elements, long long count, Room<T>& room) const {
     const int peer = team_.translate(member);
@@ -383,7 +386,7 @@ class TeamCall {
 
   static constexpr int busy = 1;
 
-  /// Copies lane `lane`'s share, out of `lanes`, of `source` of a member into `target`.
+  /// Copies lane `lane`'s share, out of `lanes`, of a member's `source` into `target`.
   template <class T>
   TRANSHIP_SHARED void fetch_by(int lane, int lanes, Span<T> target, Span<const T> source, int member) const {
     const int peer = team_.translate(member);
@@ -395,8 +398,8 @@ class TeamCall {
       heap_.by_message(group_, [&](const auto& m) { m.get(target, source, peer, where_); });
   }
 
-  /// On a device, a few members that reach each other tell all others at once and wait for all of them: one hop instead
-  /// of one for each round. Lanes share the members among themselves.
+  /// On a device, a few members that reach each other notify all others at once and wait for all of them: one hop
+  /// instead of one per round. Lanes share the members among themselves.
   TRANSHIP_SHARED bool meets_directly() const {
     return Group::runs_side_by_side && heap_.heaps.is_complete && team_.count <= TeamView::rounds_max;
   }
@@ -409,10 +412,10 @@ class TeamCall {
       store_word(reinterpret_cast<unsigned long long*>(at(mine, team_.translate(after(i)))), meeting_);
     for (int i = 1 + lane(); i < team_.count; i += lanes) await(word_of(after(i)), after(i));
   }
-  /// Dissemination (Hensgen, Finkel, Manber 1988): in round k a member tells the one 2^k behind it, then waits for the
-  /// one 2^k before it, so after ceil(log2 n) rounds each has heard of all. To a reachable member the count itself is
-  /// stored: one member writes each word, and its stores come in order. What is carried may come in any order, so there
-  /// each meeting adds 1.
+  /// Dissemination (Hensgen, Finkel, Manber 1988): in round k a member notifies the member 2^k after it and waits for
+  /// the member 2^k before it, so after ceil(log2 n) rounds each has heard of all. For a reachable member the count
+  /// itself is stored, since one member writes each word and its stores arrive in order. Messages may arrive in any
+  /// order, so there each meeting adds 1.
   TRANSHIP_SHARED void meet_in_rounds() const {
     for (int round = 0; (1ll << round) < team_.count; ++round) {
       const int distance = 1 << round;
@@ -420,7 +423,7 @@ class TeamCall {
       await(word_of(round), after(team_.count - distance));
     }
   }
-  /// The first word of a line of this rank: of a member that meets directly, or of a round.
+  /// Returns the first word of a line of this rank: the line of a member that meets directly, or of a round.
   TRANSHIP_SHARED unsigned long long* word_of(int line) const {
     return team_.words + (1ll + line) * TeamView::words_per_line;
   }
@@ -428,7 +431,7 @@ class TeamCall {
   TRANSHIP_SHARED void await(const unsigned long long* word, int member) const {
     heap_.await(group_, call_, word, Comparison::greater_equal, meeting_, team_.translate(member));
   }
-  /// The member that is so many behind this one, around the team; at most as many as there are.
+  /// Returns the member `distance` places after this one, around the team; `distance` is at most the number of members.
   TRANSHIP_SHARED int after(int distance) const {
     const int left = team_.count - team_.member;
     return distance < left ? team_.member + distance : distance - left;
@@ -450,7 +453,7 @@ class TeamCall {
   const TeamView& team_;
   const Call& call_;
   KernelSite where_;
-  unsigned long long meeting_ = 0;  ///< the number of the last meeting, in all lanes; begin() reads it, end() keeps it
+  unsigned long long meeting_ = 0;  ///< number of the last meeting, in all lanes; begin() reads it, end() stores it
 };
 
 TRANSHIP_SHARED inline unsigned long long count_of(long long count) {
@@ -473,7 +476,7 @@ TRANSHIP_SHARED inline auto team_call(const char* name, const TeamView& team, Sp
 
 }  // namespace detail
 
-/// Waits for all members. What their lanes stored before, all see after.
+/// Waits for all members. Afterwards all of them see what the lanes of all have stored before.
 template <class Group>
 TRANSHIP_SHARED void sync(const Group& group, const HeapView& heap, const TeamView& team,
                           KernelSite where = KernelSite::here()) {
@@ -483,7 +486,7 @@ TRANSHIP_SHARED void sync(const Group& group, const HeapView& heap, const TeamVi
   all.meet();
   all.end();
 }
-/// The same, and what they put before, too.
+/// Does what sync() does, and also completes everything that the lanes of all members have put before.
 template <class Group>
 TRANSHIP_SHARED void barrier(const Group& group, const HeapView& heap, const TeamView& team,
                              KernelSite where = KernelSite::here()) {
@@ -495,7 +498,8 @@ TRANSHIP_SHARED void barrier(const Group& group, const HeapView& heap, const Tea
   all.end();
 }
 
-/// Copies the source of member `root` to the targets of all members, its own included. The target has room for it.
+/// Copies the source of member `root` to the targets of all members, including its own. The target must be at least as
+/// large.
 template <class Group, class T>
 TRANSHIP_SHARED void broadcast(const Group& group, const HeapView& heap, const TeamView& team, Span<T> target,
                                detail::Same<Span<const T>> source, int root, KernelSite where = KernelSite::here()) {
@@ -513,7 +517,7 @@ TRANSHIP_SHARED void broadcast(const Group& group, const HeapView& heap, const T
 }
 
 /// All gather: the source of member m becomes elements [m * count, (m + 1) * count) of each target, where `count` is
-/// the size of a source. The target has room for all.
+/// the size of a source. The target must hold the sources of all members.
 template <class Group, class T>
 TRANSHIP_SHARED void fcollect(const Group& group, const HeapView& heap, const TeamView& team, Span<T> target,
                               detail::Same<Span<const T>> source, KernelSite where = KernelSite::here()) {
@@ -531,8 +535,8 @@ TRANSHIP_SHARED void fcollect(const Group& group, const HeapView& heap, const Te
   all.end();
 }
 
-/// Block m of each source becomes block `this member` of the target of member m. A source has a block for each member,
-/// and a target as many elements.
+/// Block m of each source becomes block `this member` of the target of member m. A source has one block per member, and
+/// a target at least as many elements.
 template <class Group, class T>
 TRANSHIP_SHARED void alltoall(const Group& group, const HeapView& heap, const TeamView& team, Span<T> target,
                               detail::Same<Span<const T>> source, KernelSite where = KernelSite::here()) {
@@ -551,8 +555,8 @@ TRANSHIP_SHARED void alltoall(const Group& group, const HeapView& heap, const Te
   all.end();
 }
 
-/// Element i of each target becomes the combination of elements i of all sources; what others call an allreduce. The
-/// target has room for all of them, and may be the source.
+/// All reduce: element i of each target becomes the combination of elements i of all sources. The target must be at
+/// least as large as the source, and may be the source.
 template <class Group, class T>
 requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, const HeapView& heap,
                                                           const TeamView& team, Span<T> target,
@@ -567,7 +571,8 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
   if (target.data != source.data) all.check_apart(target, source);
   all.begin();
   all.meet();
-  // Each member combines its slice, which no other one reads from the sources; so the target may be the source.
+  // Each member combines its own slice and no member reads another's slice of the sources, so the target may be the
+  // source.
   const auto slice = [&](int m) {
     const auto of = all.template slice_of<T>(m, count);
     return Span<T>(target.data + of.lower, of.size);
@@ -579,7 +584,7 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
   } else if (count == 1) {
     all.reduce_one(op, target.data, source.data);
   } else {
-    // Then all read the slices of others.
+    // Afterwards all members read the slices of the others.
     all.combine_together(op, mine, source, mine.data - target.data);
     all.meet();
     all.fetch_all(slice, [&](int m) { return Span<const T>(slice(m)); });
@@ -588,8 +593,8 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
   all.end();
 }
 
-/// The same of blocks: the target becomes the combination of block `this member` of all sources. A source has a block
-/// for each member.
+/// Reduces block by block: the target becomes the combination of block `this member` of all sources. A source has one
+/// block per member.
 template <class Group, class T>
 requires detail::Reducible<T> TRANSHIP_SHARED void reducescatter(const Group& group, const HeapView& heap,
                                                                  const TeamView& team, Span<T> target,

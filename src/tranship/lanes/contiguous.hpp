@@ -1,4 +1,4 @@
-// Detail: How the lanes of a group copy bytes that lie side by side.
+// Detail: Copies contiguous bytes by the lanes of a group.
 #pragma once
 
 #include <tranship/kernels/shared.hpp>
@@ -21,7 +21,7 @@ using Mutable = typename MutableType<T>::Type;
 struct CopiedPair {
   unsigned long long low, high;
 };
-/// The same in memory. The compiler keeps no struct of this alignment in registers.
+/// A 16-byte word in memory. The compiler keeps no struct of this alignment in registers.
 struct alignas(16) PlacedPair {
   unsigned long long low, high;
 };
@@ -34,8 +34,8 @@ struct CopiedWordOf<16> {
 template <int width>
 using CopiedWord = typename CopiedWordOf<width>::Type;
 
-// Load and store words in their natural places. A device needs to be told by a type: behind a few calls its compiler
-// forgets what was assumed of an address, and moves the word byte by byte.
+// These load and store aligned words. The type must tell a device that they are aligned: after a few calls its compiler
+// forgets what was assumed of an address and moves the word byte by byte.
 template <int width>
 TRANSHIP_SHARED inline CopiedWord<width> load_copied(const void* from) {
 #if defined(__CUDA_ARCH__)
@@ -63,8 +63,8 @@ TRANSHIP_SHARED inline void store_copied(void* to, CopiedWord<width> word) {
 #endif
 }
 
-/// Copies every lanes-th of `count` words, from number `lane` on. A lane reads several words before it writes the
-/// first, because each read by itself costs the latency of memory: with eight words, a block of 256 lanes puts 1 MiB
+/// Copies every lanes-th of `count` words, beginning with number `lane`. A lane reads several words before it writes
+/// the first, because each separate read costs the latency of memory: with eight words, a block of 256 lanes puts 1 MiB
 /// within an H200 at 47 GB/s, and with one word at 21 GB/s (docs/gpu-facts.md).
 template <int width>
 TRANSHIP_SHARED inline void copy_words(int lane, int lanes, unsigned char* to, const unsigned char* from,
@@ -82,17 +82,17 @@ TRANSHIP_SHARED inline void copy_words(int lane, int lanes, unsigned char* to, c
   for (; i < count; i += step) store_copied<width>(to + i * width, load_copied<width>(from + i * width));
 }
 
-// What one lane copies when all of them copy `bytes` bytes.
+// These copy the share of one lane when all lanes together copy `bytes` bytes.
 
-/// For lanes that run side by side, whose accesses should lie side by side: the widest words that source and target
-/// have in their natural places, and single bytes before the first and after the last of them.
+/// For lanes that run side by side and should access adjacent memory: copies the widest words that are aligned in both
+/// source and target, and single bytes before the first and after the last word.
 TRANSHIP_SHARED inline void copy_interleaved(int lane, int lanes, void* target, const void* source,
                                              unsigned long long bytes) {
   auto* to = static_cast<unsigned char*>(target);
   const auto* from = static_cast<const unsigned char*>(source);
   const auto place = reinterpret_cast<unsigned long long>(to);
   const auto apart = place ^ reinterpret_cast<unsigned long long>(from);
-  // Only shifts and masks: a device divides numbers of 64 bits by a function of a hundred instructions.
+  // Uses only shifts and masks: a device divides 64-bit numbers by a function of a hundred instructions.
   const int shift = apart % 16 == 0 ? 4 : apart % 8 == 0 ? 3 : apart % 4 == 0 ? 2 : apart % 2 == 0 ? 1 : 0;
   const unsigned long long width = 1ull << shift;
   unsigned long long head = (0 - place) & (width - 1);
@@ -107,7 +107,7 @@ TRANSHIP_SHARED inline void copy_interleaved(int lane, int lanes, void* target, 
   copy_words<1>(lane, lanes, to + tail, from + tail, bytes - tail);
 }
 
-/// For lanes that run one after the other, each of which should go through memory in long rows.
+/// For lanes that run one after the other, each of which should access memory in long rows.
 TRANSHIP_SHARED inline void copy_in_runs(int lane, int lanes, void* target, const void* source,
                                          unsigned long long bytes) {
   constexpr unsigned long long run = 1 << 16;

@@ -1,4 +1,5 @@
-// CudaLane, the lanes of a CUDA kernel. Lanes of up to three dimensions are numbered as CUDA numbers them, x first.
+// CudaLane, the lanes of a CUDA kernel (lane.hpp). Lanes of a block with up to three dimensions are numbered as CUDA
+// numbers them, x first. Only nvcc sees the declarations.
 //
 //   __global__ void launched(...) { kernel(CudaLane(), ...); }
 #pragma once
@@ -44,7 +45,7 @@ class CudaGroup {
       __syncwarp(mask());  // A shuffle orders no memory.
     }
     if constexpr (scope == Scope::block) {
-      // It is not written again before the next enter().
+      // The slot is not written again before the next enter().
       __shared__ unsigned long long slot;
       if (lane_ == 0) slot = bits;
       __syncthreads();
@@ -78,12 +79,12 @@ class CudaGroup {
 
  private:
   __device__ static int block_index() { return int(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)); }
-  /// As the host extends what a wait compares.
+  /// Extends a value as the host does, to 64 bits with its sign.
   template <class T>
   __device__ static unsigned long long extended(T value) {
     return static_cast<unsigned long long>(static_cast<long long>(value));
   }
-  /// The last warp of a block may have fewer lanes.
+  /// Returns the lanes of this warp; the last warp of a block may have fewer.
   __device__ unsigned mask() const { return lanes_ == 32 ? ~0u : (1u << lanes_) - 1; }
 
   int lane_;

@@ -1,7 +1,9 @@
-// Detail: MulticastSpan, what all members of a team have at one place of their heaps, as one array: a store goes to all
-// of them, a load combines them. What NVSHMEM calls a multicast view, where every copy is loaded and stored by itself.
+// Detail: MulticastSpan, an array that all members of a team have at the same place of their heaps, as one array: a
+// store goes to all copies, and a load combines them. It is like NVSHMEM's multicast view, but accesses each copy
+// separately.
 //
-// Stores are stores: members see them once something says so, a fence and a signal or a barrier. No rank may write
+// Its stores are plain stores: members see them only after a fence and a signal, or a barrier. No rank may write copies
+// while they are combined.
 // copies that are being combined.
 #pragma once
 
@@ -14,9 +16,9 @@ namespace tranship {
 
 template <class T>
 struct MulticastSpan {
-  HeapTable heaps;                      ///< in which all members are direct, or the only one is this rank
+  HeapTable heaps;                      ///< all members must be direct in it, unless this rank is the only member
   unsigned long long offset_bytes = 0;  ///< of each copy in the heap of its member
-  /// Member m is rank first_rank + m * stride, or ranks[m] where there is a list.
+  /// Member m is rank first_rank + m * stride, or ranks[m] if `ranks` is not null.
   int first_rank = 0;
   int stride = 1;
   const int* ranks = nullptr;
@@ -31,7 +33,8 @@ struct MulticastSpan {
   TRANSHIP_SHARED void store(long long i, T value) const {
     for (int m = 0; m < members; ++m) copy(m)[i] = value;
   }
-  /// combine(... combine(combine(copy 0, copy 1), copy 2) ..., the last copy), each as a T; below, as a Value.
+  /// Returns combine(... combine(combine(copy 0, copy 1), copy 2) ..., last copy). The result of each step has type T
+  /// here, and type Value in the overload below.
   template <class Op>
   TRANSHIP_SHARED auto load_reduce(long long i, const Op& combine) const {
     auto value = copy(0)[i];
@@ -39,8 +42,8 @@ struct MulticastSpan {
     return value;
   }
 
-  // The same of elements from `at` on, as many as `source` and `target` have, which all copies must have as well; by
-  // one thread, or each lane of a group its part.
+  // Both operations for the elements from `at` on; all copies must have as many elements there as `source` or
+  // `target`. Either one thread makes the call, or each lane of a group does its part.
 
   TRANSHIP_SHARED void store(long long at, Span<const T> source, int lane = 0, int lanes = 1) const {
     if (lanes > 1) {
@@ -73,8 +76,8 @@ struct MulticastSpan {
   }
 
  private:
-  /// Reads from several members before it combines the first, because one read after the other would each cost the
-  /// latency of a device's memory.
+  /// Reads from several members before it combines the first, because separate reads would each cost the latency of a
+  /// device's memory.
   template <class Value, class Op>
   TRANSHIP_SHARED Value load_reduce_at_once(long long i, const Op& combine) const {
     constexpr int ahead = 8;
@@ -90,7 +93,7 @@ struct MulticastSpan {
     }
     return value;
   }
-  /// One thread goes through parts that stay in its nearest cache for all copies.
+  /// One thread works on parts that stay in its nearest cache for all copies.
   template <class F>
   TRANSHIP_SHARED static void by_parts(long long count, const F& f) {
     constexpr long long part = 8192 / sizeof(T) > 0 ? 8192 / sizeof(T) : 1;

@@ -1,16 +1,16 @@
-// Detail: HeapView, one-sided transfers from within a kernel, by one lane, a warp or a block. What completes when is
-// what fabric/context.hpp says; here an operation has a group of lanes (lane.hpp), which make it once, together:
+// Detail: HeapView, one-sided transfers from within a kernel, by one lane, a warp or a block. fabric/context.hpp says
+// what completes when. Here an operation also has a group of lanes (lane.hpp), which make it once, together:
 //
 //   heap.put(lane.block(), target, source, peer);     // all lanes of the block copy
 //   heap.add(lane.thread(), counter, 1, peer);        // each lane adds
 //
-// All lanes of the group call it at the same place with the same arguments, and all get what it returns. It begins when
-// all have come, so that what any of them has written is put; when it returns, all may use the buffers again. Forms
-// with _nbi return as soon as a lane has done its part; quiet() of the same group waits for all parts.
+// All lanes of the group make the call at the same place with the same arguments, and all get its result. The operation
+// begins when all lanes have come, so it puts what any of them has written; when it returns, all of them may use the
+// buffers again. Forms with _nbi return when a lane has done its part; quiet() of the same group waits for all parts.
 //
-// Symmetric objects are named by this rank's own addresses. When spans differ in size, the smaller size is moved;
-// arrays of more dimensions (StridedSpan) must have the same extents. Misuse is found before anything happens; on a GPU
-// it stops the kernel. What all members of a team call together is in collectives.hpp.
+// Symmetric objects are named by this rank's own addresses. If spans differ in size, the smaller size is moved; arrays
+// of more dimensions (StridedSpan) must have equal extents. Misuse is found before anything happens; on a GPU it stops
+// the kernel. collectives.hpp has the calls that all members of a team make together.
 #pragma once
 
 #include <tranship/kernels/word.hpp>
@@ -27,14 +27,14 @@ namespace detail {
 template <class Group, class Call>
 class TeamCall;
 
-/// Not deduced: what the other arguments say is wanted.
+/// Keeps T from being deduced here, so that the other arguments decide it.
 template <class T>
 struct SameType {
   using Type = T;
 };
 template <class T>
 using Same = typename SameType<T>::Type;
-/// Elements of atomics, as fabric/context.hpp has them.
+/// Elements of atomics, as in fabric/context.hpp.
 template <class T>
 concept LaneElement = sizeof(T) == 4 || sizeof(T) == 8;
 template <class T>
@@ -47,7 +47,7 @@ TRANSHIP_SHARED inline bool is_in_place(const void* at) {
   return reinterpret_cast<unsigned long long>(at) % sizeof(T) == 0;
 }
 
-/// Elements that lanes have written, as the target strides of the block say.
+/// Elements that lanes have written, at the target strides of the block.
 struct LaneTarget {
   CopyBlock block;
   int width = 1;
@@ -56,8 +56,8 @@ struct LaneTarget {
 
 }  // namespace detail
 
-/// The symmetric heaps of all ranks, as one rank sees them. A value, to be passed to kernels. Transfers to ranks that
-/// are not direct are carried by a Context of this rank.
+/// The symmetric heaps of all ranks, as one rank sees them. A value that can be passed to kernels. A Context of this
+/// rank carries transfers to ranks that are not direct.
 struct HeapView {
   HeapTable heaps;
   int rank = 0;
@@ -66,7 +66,7 @@ struct HeapView {
 
   TRANSHIP_SHARED bool is_direct(int peer) const { return heaps.is_direct(peer); }
 
-  // Contiguous elements.
+  // Put and get contiguous elements.
 
   template <class Group, class T>
   TRANSHIP_SHARED void put(const Group& group, Span<T> target, detail::Same<Span<const T>> source, int peer,
@@ -97,8 +97,8 @@ struct HeapView {
     got(group, call, target, source, peer);
   }
 
-  // Arrays. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. Refused where
-  // extents differ. No two elements of a target may be one.
+  // Put and get arrays. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, whatever their
+  // strides. Arrays with different extents are refused. All elements of a target must be distinct.
 
   template <class Group, class T>
   TRANSHIP_SHARED void put(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
@@ -135,7 +135,7 @@ struct HeapView {
     put_array_signal_as("put_signal", group, target, source, signal, value, op, peer, where,
                         [&](const auto& m) { m.put_signal(target, source, signal, value, op, peer, where); });
   }
-  /// The source may be used again after quiet(). Where the signal is seen the data is there, here too.
+  /// The source may be used again after quiet(). A rank that sees the signal also sees the data, as with put_signal().
   template <class Group, class T, class S>
   TRANSHIP_SHARED void put_signal_nbi(const Group& group, StridedSpan<T> target,
                                       detail::Same<StridedSpan<const T>> source, S* signal, detail::Same<S> value,
@@ -144,7 +144,7 @@ struct HeapView {
                         [&](const auto& m) { m.put_signal_nbi(target, source, signal, value, op, peer, where); });
   }
 
-  // One element of 1, 2, 4 or 8 bytes.
+  // Put and get one element of 1, 2, 4 or 8 bytes.
 
   template <class Group, class T>
   TRANSHIP_SHARED void p(const Group& group, T* target, detail::Same<T> value, int peer,
@@ -184,7 +184,7 @@ struct HeapView {
     return group.share(call, value);
   }
 
-  // Signals: integers of 8 bytes.
+  // Signals are integers of 8 bytes.
 
   template <class Group, class T, class S>
   TRANSHIP_SHARED void put_signal(const Group& group, Span<T> target, detail::Same<Span<const T>> source, S* signal,
@@ -193,7 +193,7 @@ struct HeapView {
     put_signal_as("put_signal", group, target, source, signal, value, op, peer, where,
                   [&](const auto& m) { m.put_signal(target, source, signal, value, op, peer, where); });
   }
-  /// The source may be used again after quiet(). Where the signal is seen the data is there, here too.
+  /// The source may be used again after quiet(). A rank that sees the signal also sees the data, as with put_signal().
   template <class Group, class T, class S>
   TRANSHIP_SHARED void put_signal_nbi(const Group& group, Span<T> target, detail::Same<Span<const T>> source, S* signal,
                                       detail::Same<S> value, SignalOp op, int peer,
@@ -201,7 +201,7 @@ struct HeapView {
     put_signal_as("put_signal_nbi", group, target, source, signal, value, op, peer, where,
                   [&](const auto& m) { m.put_signal_nbi(target, source, signal, value, op, peer, where); });
   }
-  /// The signal alone. Ordered after nothing: a fence before it orders it.
+  /// Raises a signal without data. It is not ordered after earlier operations; call fence() before it if it must be.
   template <class Group, class S>
   TRANSHIP_SHARED void signal(const Group& group, S* signal, detail::Same<S> value, SignalOp op, int peer,
                               KernelSite where = KernelSite::here()) const {
@@ -220,7 +220,7 @@ struct HeapView {
     }
     group.leave(call);
   }
-  /// This rank's signal. What was put with what is seen is there.
+  /// Returns this rank's signal. The data that was put with the returned value has arrived.
   template <class Group, class S>
   TRANSHIP_SHARED S signal_fetch(const Group& group, S* signal, KernelSite where = KernelSite::here()) const {
     static_assert(sizeof(S) == 8);
@@ -238,8 +238,9 @@ struct HeapView {
     }
     return group.share(call, seen);
   }
-  /// Waits until this rank's signal compares so with `value`, and returns the signal. All lanes of the group then see
-  /// what was put with it. A group that tells another rank of that by a signal or a p() calls fence() first.
+  /// Waits until this rank's signal compares with `value` as `comparison` says, and returns the signal. Afterwards all
+  /// lanes of the group see the data that was put with it. A group that tells another rank of it by a signal or a p()
+  /// must call fence() first.
   template <class Group, class S>
   TRANSHIP_SHARED S signal_wait(const Group& group, S* signal, Comparison comparison, detail::Same<S> value,
                                 KernelSite where = KernelSite::here()) const {
@@ -247,14 +248,15 @@ struct HeapView {
     return wait("signal_wait", group, signal, comparison, value, where);
   }
 
-  // Waits for any integers that are put here, and looks at them. Each orders what it has seen, as signal_wait does.
+  // Wait for, or test, any integers that are put here. As signal_wait() does, each orders what was put before what it
+  // sees.
 
   template <class Group, class T>
   TRANSHIP_SHARED T wait_until(const Group& group, T* variable, Comparison comparison, detail::Same<T> value,
                                KernelSite where = KernelSite::here()) const {
     return wait("wait_until", group, variable, comparison, value, where);
   }
-  /// Whether it compares so now. Loops over tests end as waits do.
+  /// Returns true if the variable compares so now. Loops over tests end as waits do.
   template <class Group, class T>
   TRANSHIP_SHARED bool test(const Group& group, T* variable, Comparison comparison, detail::Same<T> value,
                             KernelSite where = KernelSite::here()) const {
@@ -265,8 +267,8 @@ struct HeapView {
     };
     return look(group, call, all, [&] { return find_any(group, all) == 0; });
   }
-  /// The same for several variables: `skip[i]`, where there is one and it is not 0, leaves variable i out. Without
-  /// variables, `all` is true at once and `any` gives -1.
+  /// Wait for or test several variables. A nonzero skip[i], if there is one, leaves out variable i. Without variables,
+  /// `all` is true at once and `any` returns -1.
   template <class Group, class T>
   TRANSHIP_SHARED void wait_until_all(const Group& group, Span<T> variables, Comparison comparison,
                                       detail::Same<T> value, Span<const int> skip = {},
@@ -292,8 +294,8 @@ struct HeapView {
     if (group.lane() == 0) place = await_any(group, call, all);
     return group.share(call, place);
   }
-  /// Waits for at least one and puts the places of all that have come into `places`, which has room for all and is the
-  /// same memory for all lanes. Returns how many; 0 only where there are no variables.
+  /// Waits for at least one variable and writes the indices of all that have come into `places`, which needs room for
+  /// all variables and must be the same memory for all lanes. Returns their number; 0 only if there are no variables.
   template <class Group, class T, class I>
   TRANSHIP_SHARED long long wait_until_some(const Group& group, Span<T> variables, Span<I> places,
                                             Comparison comparison, detail::Same<T> value, Span<const int> skip = {},
@@ -322,7 +324,7 @@ struct HeapView {
                                      detail::Same<T> value, Span<const int> skip = {},
                                      KernelSite where = KernelSite::here()) const {
     const Variables<T> all{variables, comparison, value, skip};
-    // Counted from 1, so that none is false.
+    // Counts from 1, so that "none" is false.
     return look(group, of_several("test_any", all, where), all, [&] { return find_any(group, all) + 1; }) - 1;
   }
   template <class Group, class T, class I>
@@ -335,9 +337,9 @@ struct HeapView {
     return look(group, call, all, [&] { return find_some(group, all, places); });
   }
 
-  // Atomics on the first element of `variable` at `peer`: those of Context, with the group before all other arguments,
-  // and a pointer to the variable. Those that return a value return what was there before; those with _nbi put it into
-  // `before`, the same memory for all lanes, where it is after quiet().
+  // Atomics on the first element of `variable` at `peer`: the calls of Context, with the group as the first argument
+  // and a pointer to the variable. Calls with a result return the previous value. Calls with _nbi write it into
+  // `before`, the same memory for all lanes, where it is valid after quiet().
 
 #define TRANSHIP_VARIABLE_nothing(T) const T
 #define TRANSHIP_VARIABLE_one(T) T
@@ -372,7 +374,7 @@ struct HeapView {
 #undef TRANSHIP_VARIABLE_value
 #undef TRANSHIP_VARIABLE_exchange
 
-  // Order, of what all lanes of the group have done before.
+  // Order everything that the lanes of the group have done before.
 
   template <class Group>
   TRANSHIP_SHARED void fence(const Group& group, KernelSite where = KernelSite::here()) const {
@@ -393,9 +395,9 @@ struct HeapView {
         [&] { detail::full_fence(reach()); }, [&](const auto& m) { m.quiet(where); });
   }
 
-  /// Whether a wait under the guard has given up, of this rank or another one: then this kernel should return, for no
-  /// further wait ends otherwise. All lanes of the group get the same answer. Always false on the CPU, where waits
-  /// throw, and where a wait that gives up traps.
+  /// Returns true if a wait under the guard has given up, on this rank or another one. The kernel should then return,
+  /// because no later wait ends in another way. All lanes of the group get the same answer. Always false on the CPU,
+  /// where waits throw, and if a wait that gives up traps.
   template <class Group>
   TRANSHIP_SHARED bool gave_up(const Group& group, KernelSite where = KernelSite::here()) const {
     const auto call = [&] { return GroupCall{"gave_up", where}; };
@@ -406,9 +408,9 @@ struct HeapView {
     return group.share(call, has_given_up);
   }
 
-  // Memory of peers, to load and store.
+  // Memory of peers that this rank can load and store.
 
-  /// The elements of `array` at `peer`; refused where they are not to be loaded and stored.
+  /// Returns the elements of `array` at `peer`; refused if this rank cannot load and store them.
   template <class Group, class T>
   TRANSHIP_SHARED Span<T> peer_array(const Group& group, Span<T> array, int peer,
                                      KernelSite where = KernelSite::here()) const {
@@ -421,8 +423,8 @@ struct HeapView {
                                     bytes_of(array.size, sizeof(T)), peer)),
             array.size};
   }
-  /// The elements of `array` at ranks first, first + stride, ... of the world, `count` of them: the members of a team.
-  /// Refused where they are not to be loaded and stored.
+  /// Returns the elements of `array` at `count` ranks of the world: first_rank, first_rank + stride, ..., the members
+  /// of a team. Refused if this rank cannot load and store them.
   template <class Group, class T>
   TRANSHIP_SHARED MulticastSpan<T> multicast_array(const Group& group, Span<T> array, int first_rank, int stride,
                                                    int count, KernelSite where = KernelSite::here()) const {
@@ -450,7 +452,8 @@ struct HeapView {
   template <class Group, class Call>
   friend class detail::TeamCall;
 
-  /// This rank's own for a peer that is not direct: what goes to such a peer is named by its place there.
+  /// Returns this rank's own heap for a peer that is not direct: transfers to such a peer are named by their place
+  /// there.
   TRANSHIP_SHARED unsigned char* heap_of(int peer) const {
     unsigned char* const heap = heaps.heap_of(peer);
     return heap ? heap : heaps.own;
@@ -503,7 +506,7 @@ struct HeapView {
     };
   }
 
-  /// Where this rank's `local` lies at `peer`, as this rank sees it.
+  /// Returns the address of this rank's `local` at `peer`, in this rank's address space.
   template <class Group, class Call>
   TRANSHIP_SHARED unsigned char* at(const Group& group, const Call& call, const char* problem, const void* local,
                                     unsigned long long bytes, int peer) const {
@@ -514,7 +517,7 @@ struct HeapView {
     return heap_of(peer) + offset;
   }
 
-  /// The same of a slice of which `bytes` are moved; where there are any, all of it is to lie in the heap.
+  /// Returns the address of a slice of which `bytes` are moved; if there are any, the whole slice must lie in the heap.
   template <class T, class Group, class Call>
   TRANSHIP_SHARED unsigned char* slice_at(const Group& group, const Call& call, const char* problem, Span<T> slice,
                                           unsigned long long bytes, int peer) const {
@@ -522,7 +525,7 @@ struct HeapView {
     if (bytes > 0 && !heaps.contains(heaps.offset_of(slice.data), all)) group.refuse(call, problem);
     return at(group, call, problem, slice.data, bytes, peer);
   }
-  /// The same of words that are raised, updated or waited for, which have natural places.
+  /// Returns the address of words that are raised, updated or waited for, which must be aligned.
   template <class T, class Group, class Call>
   TRANSHIP_SHARED unsigned char* words_at(const Group& group, const Call& call, const char* problem, const T* local,
                                           unsigned long long bytes, int peer) const {
@@ -539,7 +542,7 @@ struct HeapView {
     return words_at(group, call, problem, local, sizeof(T), peer);
   }
 
-  /// After a value has come that a loop may look for.
+  /// Called when a value arrives for which a loop may poll.
   template <class Group, class Call>
   TRANSHIP_SHARED void polled(const Group& group, const Call& call, const void* local, int peer,
                               unsigned long long seen) const {
@@ -550,7 +553,7 @@ struct HeapView {
         group.carried();
     }
   }
-  /// After elements have come that a loop may look for.
+  /// Called when elements arrive for which a loop may poll.
   template <class Group, class Call, template <class> class Elements, class T>
   TRANSHIP_SHARED void got(const Group& group, const Call& call, const Elements<T>& target,
                            const Elements<const T>& source, int peer) const {
@@ -573,7 +576,7 @@ struct HeapView {
                                                       const StridedSpan<const T>& source) {
     return {detail::block_of(target, source), detail::strided_width<T>, target.data};
   }
-  /// A count of elements; more than there are for a count that cannot be.
+  /// Returns the bytes of `count` elements; the largest number for an impossible count.
   TRANSHIP_SHARED static unsigned long long bytes_of(long long count, unsigned long long width) {
     const auto most = ~0ull;
     return count < 0 || static_cast<unsigned long long>(count) > most / width ? most : count * width;
@@ -622,7 +625,7 @@ struct HeapView {
       by_message(group, send);
   }
 
-  /// Refuses two arrays whose elements do not go to each other.
+  /// Refuses two arrays with different extents.
   template <class Group, class Call, class T>
   TRANSHIP_SHARED static void check_extents(const Group& group, const Call& call, const StridedSpan<T>& target,
                                             const StridedSpan<const T>& source) {
@@ -640,7 +643,7 @@ struct HeapView {
       if (target.extents[d] != source.extents[d])
         differ("target extent", target.extents[d], "source extent", source.extents[d]);
   }
-  /// Where this rank's array lies at `peer`.
+  /// Returns the address of this rank's array at `peer`.
   template <class Group, class Call, class T>
   TRANSHIP_SHARED unsigned char* array_at(const Group& group, const Call& call, const char* problem,
                                           const StridedSpan<T>& array, int peer) const {
@@ -747,7 +750,7 @@ struct HeapView {
     copy_array_there(group, call, target, source, peer, send);
     raise_after(group, call, word, value, op, peer);
   }
-  /// The signal that comes after what all lanes have copied.
+  /// Raises the signal after all lanes have copied.
   template <class Group, class Call, class S>
   TRANSHIP_SHARED void raise_after(const Group& group, const Call& call, unsigned char* word, S value, SignalOp op,
                                    int peer) const {
@@ -775,7 +778,7 @@ struct HeapView {
     return group.share(call, seen);
   }
 
-  // What one lane does, in a call that all have entered.
+  // One lane makes these calls, within an operation that all lanes have entered.
 
   template <class Group, class Call, class T>
   TRANSHIP_SHARED T await(const Group& group, const Call& call, const T* variable, Comparison comparison, T value,
@@ -792,23 +795,23 @@ struct HeapView {
   TRANSHIP_SHARED detail::WaitPlace wait_place(const void* variable, int raised_by) const {
     return {guard, rank, raised_by, heaps.offset_of(variable)};
   }
-  /// For whom fences order.
+  /// Returns the reach of fences.
   TRANSHIP_SHARED detail::Reach reach() const {
     return heaps.is_on_one_device ? detail::Reach::device : detail::Reach::system;
   }
-  /// This rank has looked at its variable.
+  /// Called when this rank has looked at its variable.
   template <class Group, class T>
   TRANSHIP_SHARED static void acquire(const Group& group, const T* variable) {
     if constexpr (requires { group.saw(variable, sizeof(T)); }) group.saw(variable, sizeof(T));
   }
-  /// Before this rank looks at what has come to it.
+  /// Called before this rank looks for what has arrived.
   template <class Group>
   TRANSHIP_SHARED void poll(const Group& group) const {
     if constexpr (requires { group.messenger(); })
       if (!is_direct(rank)) group.messenger().poll();
   }
 
-  /// Variables of this rank, and what is looked for there.
+  /// Variables of this rank, and the condition that they are tested for.
   template <class T>
   struct Variables {
     Span<T> at;
@@ -877,13 +880,13 @@ struct HeapView {
     while (first < all.at.size && all.is_skipped(first)) ++first;
     if (first == all.at.size) return -1;
     long long place = -1;
-    // The first one stands for all of them where a failure shows one.
+    // If it fails, the message shows the first variable.
     group.wait(wait_place(all.at.data + first, -1), call, all.at.data + first, all.comparison, all.value,
                [&] { return (place = find_any(group, all)) >= 0; });
     if constexpr (Group::runs_side_by_side) detail::word_fence(reach());
     return place;
   }
-  /// Looks once, by one lane: find() is 0 or false where it has not found what it looks for.
+  /// Looks once, by one lane. find() returns 0 or false if it has found nothing.
   template <class Group, class Call, class T, class Find>
   TRANSHIP_SHARED auto look(const Group& group, const Call& call, const Variables<T>& all, const Find& find) const {
     check(group, call, all.at);

@@ -1,5 +1,5 @@
-// Detail: StridedSpan, an N-d array in memory as a value for kernels, and how the lanes of a group copy one into
-// another. On the host base/strided_view.hpp is the same without a type.
+// Detail: StridedSpan, an N-d array in memory as a value for kernels, and copies of such arrays by the lanes of a
+// group. base/strided_view.hpp is its untyped counterpart on the host.
 #pragma once
 
 #include <tranship/kernels/copy_block.hpp>
@@ -10,10 +10,10 @@
 namespace tranship {
 
 /// Element (i0, i1, ...) lies at data + i0*strides[0] + i1*strides[1] + ...; strides count elements and may be negative
-/// or zero. No dimensions is one element.
+/// or zero. A span without dimensions is one element.
 template <class T>
 struct StridedSpan {
-  /// One less than arrays have: elements that are no numbers need the last one for their bytes.
+  /// One less than arrays have: elements that are not numbers need the last dimension for their bytes.
   static constexpr int dims_max = 7;
 
   T* data = nullptr;
@@ -21,7 +21,7 @@ struct StridedSpan {
   long long extents[dims_max] = {};
   long long strides[dims_max] = {};
 
-  /// To what may only be read.
+  /// Converts to a span of constant elements.
   template <class U>
   requires(detail::is_same<const T, U> && !detail::is_same<T, U>) TRANSHIP_SHARED constexpr operator StridedSpan<U>()
       const {
@@ -38,8 +38,8 @@ struct StridedSpan {
 
 namespace detail {
 
-/// The first byte of an array from its base, and how many there are to the end of the last one; -1 where they cannot
-/// be: where a number of dimensions or an extent is impossible, or they are more than `bytes_max`.
+/// The offset of an array's first byte from its base, and the number of bytes to the end of its last; -1 if the number
+/// of dimensions or an extent is impossible, or if there are more than `bytes_max`.
 struct StridedReach {
   long long first = 0;
   long long bytes = 0;
@@ -71,7 +71,8 @@ TRANSHIP_SHARED inline StridedReach reach_of(const StridedSpan<T>& span, unsigne
   return {-static_cast<long long>(before * sizeof(T)), static_cast<long long>((before + after + 1) * sizeof(T))};
 }
 
-/// The same elements, with 0 for strides that are not taken, which may be any number; of nothing, all extents are 0.
+/// Returns the same elements with strides of 0 where a stride is not used and may be any number. If the span is empty,
+/// all extents become 0.
 template <class T>
 TRANSHIP_SHARED inline StridedSpan<T> plain(const StridedSpan<T>& span) {
   StridedSpan<T> out = span;
@@ -84,7 +85,7 @@ TRANSHIP_SHARED inline StridedSpan<T> plain(const StridedSpan<T>& span) {
   return out;
 }
 
-/// A number that differs where shapes differ, but for very few of them.
+/// Returns a hash of the shape.
 template <class T>
 TRANSHIP_SHARED inline unsigned long long mark_of(const StridedSpan<T>& span) {
   unsigned long long mark = static_cast<unsigned long long>(span.dims);
@@ -96,19 +97,19 @@ TRANSHIP_SHARED inline unsigned long long mark_of(const StridedSpan<T>& span) {
   return mark;
 }
 
-/// Elements that have no width of their own are rows of bytes.
+/// Elements without a width of their own are moved as rows of bytes.
 template <class T>
 inline constexpr int strided_width = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 ||
                                              sizeof(T) == 16
                                          ? sizeof(T)
                                          : 1;
 
-/// In a function of its own, of which a kernel with many transfers has one copy.
+/// Not inlined, so that a kernel with many transfers has one copy.
 __attribute__((noinline)) TRANSHIP_SHARED inline void canonicalise_once(CopyBlock& block, int width) {
   canonicalise(block, width);
 }
 
-/// The block of two arrays of the same extents, whose bytes fit in 63 bits.
+/// Returns the block of two arrays with equal extents, whose bytes fit in 63 bits.
 template <class T>
 TRANSHIP_SHARED inline CopyBlock block_of(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
   const StridedSpan<T> to = plain(target);
@@ -130,10 +131,10 @@ TRANSHIP_SHARED inline CopyBlock block_of(const StridedSpan<T>& target, const St
   return block;
 }
 
-// What one lane copies of a block that is not empty, when all of them copy it.
+// These copy the share of one lane when all lanes copy a block that is not empty.
 
-/// Elements that lanes copy which run side by side: a CopyBlock with as many dimensions as a StridedSpan has, and one
-/// for the units of an element or a row. It is small and begins empty, because each lane has one in its own memory.
+/// Elements for lanes that run side by side: a CopyBlock with as many dimensions as a StridedSpan has, and one for the
+/// units of an element or a row. It is small and starts uninitialised, because each lane has one in its own memory.
 struct StridedBlock {
   static constexpr int dims_max = 8;
 
@@ -149,7 +150,7 @@ struct StridedBlock {
   }
 };
 
-/// Inserts a dimension by the size of its target stride, the largest first.
+/// Inserts a dimension so that target strides decrease.
 __attribute__((noinline)) TRANSHIP_SHARED inline void add_dimension(StridedBlock& block, long long extent,
                                                                     long long source_stride, long long target_stride) {
   int at = block.dims++;
@@ -163,7 +164,7 @@ __attribute__((noinline)) TRANSHIP_SHARED inline void add_dimension(StridedBlock
   block.source_strides[at] = source_stride;
   block.target_strides[at] = target_stride;
 }
-/// Joins dimensions that are one on both sides.
+/// Joins dimensions that continue each other on both sides.
 __attribute__((noinline)) TRANSHIP_SHARED inline void join_dimensions(StridedBlock& block) {
   int out = 0;
   TRANSHIP_UNROLL_BY(1)
@@ -177,8 +178,9 @@ __attribute__((noinline)) TRANSHIP_SHARED inline void join_dimensions(StridedBlo
   }
   block.dims = out;
 }
-/// The elements of two arrays of the same extents, in an order that suits the target: no two elements of a target are
-/// one, so any order copies the same. No dimensions are one element; where there is none, some extent is 0.
+/// Returns the elements of two arrays with equal extents in an order that suits the target. The elements of a target
+/// are distinct, so any order gives the same result. A block without dimensions is one element; an empty block has an
+/// extent of 0.
 template <class T>
 TRANSHIP_SHARED inline StridedBlock strided_block_of(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
   constexpr auto width = static_cast<long long>(sizeof(T));
@@ -189,7 +191,7 @@ TRANSHIP_SHARED inline StridedBlock strided_block_of(const StridedSpan<T>& targe
   for (int d = 0; d < target.dims; ++d) is_empty |= target.extents[d] == 0;
   TRANSHIP_UNROLL_BY(1)
   for (int d = 0; d < target.dims; ++d)
-    // Strides that are not taken may be any number.
+    // An unused stride may be any number.
     if (is_empty)
       add_dimension(block, 0, 0, 0);
     else if (target.extents[d] != 1)
@@ -198,8 +200,8 @@ TRANSHIP_SHARED inline StridedBlock strided_block_of(const StridedSpan<T>& targe
   return block;
 }
 
-/// Cuts the rows of a block into the widest units, of at most 16 bytes, that lie in their natural places on both sides,
-/// and returns their width. An element is a row where the elements of the last dimension do not lie side by side.
+/// Cuts the rows of a block into the widest units, of at most 16 bytes, that are aligned on both sides, and returns
+/// their width. If elements along the last dimension are not contiguous, each element is a row.
 TRANSHIP_SHARED inline int cut_into_units(StridedBlock& block, int width, const void* target, const void* source) {
   long long row_bytes = width;
   const int last = block.dims - 1;
@@ -219,8 +221,8 @@ TRANSHIP_SHARED inline int cut_into_units(StridedBlock& block, int width, const 
   return unit;
 }
 
-/// Copies units in the order of the target, so that neighbours write side by side, and several of them at a time. Index
-/// is wide enough for their count and as many again: a device divides numbers of 64 bits five times as slowly.
+/// Copies units in the order of the target, so that neighbouring lanes write adjacent memory, and several units at a
+/// time. Index must hold twice their count: a device divides 64-bit numbers five times as slowly as 32-bit ones.
 template <int width, class Index>
 TRANSHIP_SHARED inline void copy_units_indexed(Index lane, Index lanes, Index count, const StridedBlock& block,
                                                unsigned char* target, const unsigned char* source) {
@@ -250,7 +252,7 @@ TRANSHIP_SHARED inline void copy_units_indexed(Index lane, Index lanes, Index co
       if (first + static_cast<Index>(k) * lanes < count) store_copied<width>(to[k], words[k]);
   }
 }
-/// In a function of its own, of which a kernel with many transfers has one copy.
+/// Not inlined, so that a kernel with many transfers has one copy.
 template <int width>
 __attribute__((noinline)) TRANSHIP_SHARED inline void copy_units(int lane, int lanes, const StridedBlock& block,
                                                                  unsigned char* target, const unsigned char* source) {
@@ -263,7 +265,7 @@ __attribute__((noinline)) TRANSHIP_SHARED inline void copy_units(int lane, int l
                               block, target, source);
 }
 
-/// For lanes that run side by side. Changes the block, of elements of `width` bytes.
+/// For lanes that run side by side. Changes `block`, whose elements have `width` bytes.
 TRANSHIP_SHARED inline void copy_strided_interleaved(int lane, int lanes, StridedBlock& block, int width,
                                                      unsigned char* target, const unsigned char* source) {
   switch (cut_into_units(block, width, target, source)) {
@@ -280,7 +282,7 @@ TRANSHIP_SHARED inline void copy_strided_interleaved(int lane, int lanes, Stride
   }
 }
 
-/// For lanes that run one after the other: the slowest dimension in as many parts as there are lanes.
+/// For lanes that run one after the other: cuts the slowest dimension into one part per lane.
 template <int width>
 TRANSHIP_SHARED inline void copy_strided_in_rows(int lane, int lanes, CopyBlock block, unsigned char* target,
                                                  const unsigned char* source) {

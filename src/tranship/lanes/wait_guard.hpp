@@ -1,64 +1,64 @@
-// Detail: WaitGuard, by which waits in the kernels of a device end when what they wait for does not come. Every 64
-// looks a wait reads the clock and the guard, which takes no time that can be measured (docs/gpu-facts.md). The first
-// one that has waited for too long fills in a record in memory of the host, and all waits under the guard give up:
+// Detail: WaitGuard, which ends waits in the kernels of a device when the awaited value does not arrive. Every 64 looks
+// a wait reads the clock and the guard, at no measurable cost (docs/gpu-facts.md). The first wait that has waited for
+// too long fills in a record in host memory, and then all waits under the guard give up:
 //
-//   traps      the kernel is stopped. All of the card's context is lost, and every call of the process that uses it
-//              fails; the record can be read.
-//   runs out   the wait returns without what it has waited for, as do all later ones, each after 64 looks. The kernel
-//              asks HeapView::gave_up() after its waits and returns, or comes to its end with results that mean
-//              nothing. The context goes on, and so does the next kernel.
+//   traps      The kernel stops. The card's whole context is lost, and every call of the process that uses it fails;
+//              the record can still be read.
+//   runs out   The wait returns without its value, as do all later ones, each after 64 looks. The kernel should ask
+//              HeapView::gave_up() after its waits and return; otherwise it runs to its end with meaningless results.
+//              The context stays usable, and so does the next kernel.
 //
-// Who has launched the kernel throws what lost_wait() (fabric/lanes/lost_wait.hpp) makes of the record. Without a
-// guard, a wait traps after `default_limit_ns`, and nothing says why. Waits on the CPU have the deadline of their rank
-// and throw by themselves; they need no guard.
+// The code that launched the kernel throws the error that lost_wait() (fabric/lanes/lost_wait.hpp) makes from the
+// record. Without a guard, a wait traps after `default_limit_ns` without an explanation. Waits on the CPU have the
+// deadline of their rank and throw themselves; they need no guard.
 #pragma once
 
 #include <tranship/kernels/word.hpp>
 
 namespace tranship {
 
-/// What the first wait that has given up says of itself. It lies in memory that the device and the host reach, and is
-/// zero before.
+/// The record of the first wait that gives up. It lies in memory that both the device and the host reach, and is zero
+/// before.
 struct alignas(64) WaitRecord {
   static constexpr unsigned long long complete = 1;
   static constexpr int call_max = 40;
   static constexpr int file_max = 64;
 
-  unsigned long long state;         ///< `complete` once all else is there; else 0
+  unsigned long long state;         ///< `complete` once all other members are set, else 0
   unsigned long long offset_bytes;  ///< of the word in the heap of `rank`
   unsigned long long wanted;
   unsigned long long seen;
   unsigned long long waited_ns;
   int rank;
   int block;
-  int raised_by;  ///< the rank without which the wait cannot end; -1 for none
-  int line;       ///< where the call is, in `file`
+  int raised_by;  ///< the rank without which the wait cannot end, or -1
+  int line;       ///< line of the call in `file`
   Comparison comparison;
-  bool is_signed;       ///< `wanted` and `seen` are
-  char call[call_max];  ///< its name: the first bytes, as many as there is room for, and a 0
-  char file[file_max];  ///< the last bytes, and a 0
+  bool is_signed;       ///< true if `wanted` and `seen` are signed
+  char call[call_max];  ///< name of the call: as many first bytes as fit, and a 0
+  char file[file_max];  ///< the last bytes that fit, and a 0
 };
 
-/// Lies in memory of the device. Used for one launch after the other; who launches sets `state` to 0 and clears the
-/// record before.
+/// Lies in memory of the device and serves one launch at a time. Before each launch, the host sets `state` to 0 and
+/// clears the record.
 struct WaitGuard {
-  /// As long as waits of the CPU take where nothing else is said.
+  /// The default timeout of waits on the CPU.
   static constexpr unsigned long long default_limit_ns = 60'000'000'000;
   enum State : unsigned long long { waiting, claimed, given_up };
 
   unsigned long long state = waiting;
   unsigned long long limit_ns = default_limit_ns;
   WaitRecord* record = nullptr;
-  bool traps = true;  ///< else kernels run out
+  bool traps = true;  ///< if false, kernels run out
 };
 
 namespace detail {
 
-/// A wait of a rank in a group of lanes, beside the word that it looks at.
+/// The rank, the guard and the word of a wait in a group of lanes.
 struct WaitPlace {
   WaitGuard* guard = nullptr;
   int rank = 0;
-  int raised_by = -1;                   ///< the rank without which it cannot end; -1 for none
+  int raised_by = -1;                   ///< the rank without which it cannot end, or -1
   unsigned long long offset_bytes = 0;  ///< of the word in the rank's heap
 };
 
@@ -69,7 +69,7 @@ __device__ inline unsigned long long global_ns() {
   return ns;
 }
 
-/// Sleeps for a moment and returns true, or returns false if the wait is to give up.
+/// Sleeps briefly and returns true, or returns false if the wait should give up.
 __device__ inline bool may_wait(const WaitGuard* guard, unsigned long long waited_ns) {
   if (guard) {
     if (load_word(&guard->state) == WaitGuard::given_up || waited_ns > guard->limit_ns) return false;
@@ -80,8 +80,8 @@ __device__ inline bool may_wait(const WaitGuard* guard, unsigned long long waite
   return true;
 }
 
-/// Fills in the record if this wait is the first to give up. Returns false if another one has claimed the record and
-/// not completed it: a trap would then end that one. A function of its own, because it takes many registers and runs at
+/// Fills in the record if this wait is the first to give up. Returns false if another wait has claimed the record and
+/// not completed it, because a trap would then end that one. Not inlined, because it takes many registers and runs at
 /// most once.
 __device__ __noinline__ inline bool give_up(WaitPlace place, int block, Comparison comparison, bool is_signed,
                                             unsigned long long wanted, unsigned long long seen,
@@ -113,7 +113,7 @@ __device__ __noinline__ inline bool give_up(WaitPlace place, int block, Comparis
       word_fence();
       store_word(&guard.record->state, WaitRecord::complete);
     }
-    // Others may end the kernel as soon as they see it, so the record comes first.
+    // Other waits may end the kernel as soon as they see the state, so the record is completed first.
     word_fence();
     store_word(&guard.state, static_cast<unsigned long long>(WaitGuard::given_up));
   }

@@ -13,15 +13,16 @@ struct Distribution::IndexLists {
   int dims = 1;
   std::vector<IndexedPart> parts;
   Index ids = 0;
-  // Where few ids are listed, their slots go by these, in order; else an id is its slot.
+  // If few of the ids are listed, a slot is the position of an id in `listed`, which is sorted; otherwise it is the id
+  // itself.
   bool is_sparse = false;
   std::vector<Index> listed;
   std::vector<IdPlace> places;  // by slot
-  // Ghosts by slot: those of slot i are ghosts[first_ghost[i]] up to ghosts[first_ghost[i + 1]].
+  // Ghosts by slot: slot i has ghosts[first_ghost[i]] up to, but without, ghosts[first_ghost[i + 1]].
   std::vector<Index> first_ghost;
   std::vector<IdPlace> ghosts;
 
-  /// -1 for an id that is in no list.
+  /// Returns -1 for an id that no part lists.
   Index slot_of(Index id) const {
     if (!is_sparse) return id;
     const auto at = std::lower_bound(listed.begin(), listed.end(), id);
@@ -31,7 +32,7 @@ struct Distribution::IndexLists {
 
 namespace {
 
-/// Checks a memory layout and leaves out what is the default, so that equality is by content.
+/// Checks a memory layout and clears default values, so that equality is by content.
 MemoryLayout checked(MemoryLayout memory, int dims) {
   auto check_count = [&](LayoutValue value, const Indices& values, const char* what) {
     if (!values.empty() && values.size() != dims)
@@ -68,8 +69,9 @@ MemoryLayout checked(MemoryLayout memory, int dims) {
   return memory;
 }
 
-/// The extents of a largest part. Some part has the most cells along every dimension: where strides keep its cells
-/// apart, they do so in all. Beyond so many parts, Distribution::storage finds what is wrong in each.
+/// Returns extents that are the largest of any part in every dimension. Strides that keep the cells of such a part
+/// apart do so for all parts. It looks at a limited number of parts; Distribution::storage checks each of the others
+/// when asked.
 Indices largest_extents(const std::vector<AxisParts>& axes) {
   constexpr Index parts_max = Index(1) << 20;
   Indices out;
@@ -97,7 +99,7 @@ Storage storage_of(const MemoryLayout& memory, const Indices& extents) {
       space = checked_multiply(out.strides[d], std::max<Index>(1, extents[d]));
     }
   } else {
-    // From the smallest stride up, each must step over all that lies below it.
+    // In increasing order, each stride must step over everything that the smaller strides reach.
     std::vector<int> by_stride(dims);
     for (int d = 0; d < dims; ++d) by_stride[d] = d;
     std::stable_sort(by_stride.begin(), by_stride.end(), [&](int a, int b) { return out.strides[a] < out.strides[b]; });
@@ -141,7 +143,7 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
     throw_error(ErrorCode::overflow, "extents [{}]: the cells that all {} store together do not fit in 63 bits",
                 to_string(extents), amount(grid_.size(), "rank"));
   if (memory_.strides.empty()) return;
-  // What is only too large for this machine is none of a layout's faults.
+  // A layout that is only too large for this machine is not wrong.
   try {
     storage_of(memory_, largest_extents(axes_));
   } catch (const Error& error) {
@@ -181,7 +183,7 @@ Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Gri
         throw_error(ErrorCode::invalid_use, "part {} has ghost id {}, ids go from 0 to {}", p, id, ids - 1);
     listed.insert(listed.end(), parts[p].owned.begin(), parts[p].owned.end());
   }
-  // Ghosts are ids that some part owns, so the owned ones are all that have a place.
+  // Every ghost is owned by some part, so the owned ids are all ids that need a slot.
   Index slots = ids;
   lists->is_sparse = ids / 4 > Index(listed.size());
   if (lists->is_sparse) {
@@ -341,7 +343,7 @@ std::vector<Rank> Distribution::owners(const Indices& cell) const {
     return rank < 0 ? std::vector<Rank>{} : std::vector<Rank>{rank};
   }
   check_cell(extents_, cell);
-  // Per dimension the coordinates that own the cell; their product over all replicas.
+  // Collects the owning coordinates per dimension; the owners are their product over all replicas.
   std::vector<std::vector<Index>> coordinates(dims());
   Indices counts;
   for (int d = 0; d < dims(); ++d) {

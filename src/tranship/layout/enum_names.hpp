@@ -1,4 +1,4 @@
-// Private: the words that layout texts and layout JSON share, both ways.
+// Private: the words that layout texts and layout JSON share, in both directions.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ inline constexpr Remainder remainders[] = {Remainder::low, Remainder::high, Rema
 inline constexpr EdgePolicy edge_policies[] = {EdgePolicy::truncate,  EdgePolicy::toroidal,        EdgePolicy::zero,
                                                EdgePolicy::replicate, EdgePolicy::replicate_local, EdgePolicy::open};
 
-/// The one of `all` that is called `word`.
+/// Returns the value among `all` whose name is `word`.
 template <class Enum, std::size_t n>
 std::optional<Enum> named(const Enum (&all)[n], std::string_view word) {
   for (const Enum value : all)

@@ -1,4 +1,5 @@
-// Private: The limits of extents, checked before anything is computed from them, so that an error names what was given.
+// Private: Checks the limits of extents before anything is computed from them, so that errors name the caller's
+// numbers.
 #pragma once
 
 #include <tranship/base/element_type.hpp>
@@ -6,11 +7,11 @@
 
 namespace tranship {
 
-/// Throws `invalid_use` for a negative extent, and `overflow` for one above extent_max and where the cells of all
-/// dimensions together do not fit in 63 bits.
+/// Throws `invalid_use` for a negative extent; throws `overflow` for one above extent_max, and when the number of cells
+/// does not fit in 63 bits.
 void check_extents(const Indices& extents);
 
-/// Throws `overflow`, naming the type and the extents, where the bytes of such an array do not fit in 63 bits.
+/// Throws `overflow`, naming the type and the extents, when the bytes of the array do not fit in 63 bits.
 void check_bytes(ElementType type, const Indices& extents);
 
 }  // namespace tranship

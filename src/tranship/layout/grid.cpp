@@ -21,7 +21,7 @@ Grid::Grid(const Indices& extents, GridOptions options)
   if (replicas_ < 1) fail_value(LayoutValue::replicas, 0, "{}; at least 1 is needed", amount(replicas_, "replica"));
   size_ = checked_multiply(checked_product(extents), replicas_);
 
-  // The replica axis may be left out of an order: it is then the slowest.
+  // An order may leave out the replica axis, which is then the slowest.
   if (order_.empty())
     for (int d = 0; d < dims; ++d) order_.push_back(d);
   std::vector<int> axes = order_;
@@ -69,7 +69,7 @@ Grid::Grid(const Indices& extents, GridOptions options)
         fail_value(LayoutValue::ranks, listed.by_rank[i].second, "rank {} holds two parts, {} and {}",
                    listed.by_rank[i].first, listed.by_rank[i - 1].second, listed.by_rank[i].second);
     world_size_min_ = listed.by_rank.back().first + 1;
-    // An arithmetic list is kept as first and stride.
+    // Ranks in equal steps upward are kept as first and stride.
     const auto& list = listed.by_ordinal;
     const Rank step = size_ > 1 ? list[1] - list[0] : 1;
     bool arithmetic = step > 0;
@@ -140,7 +140,7 @@ Grid Grid::on_ranks(std::vector<Rank> ranks) const {
 
 bool operator==(const Grid& a, const Grid& b) {
   if (!(a.extents_ == b.extents_) || a.replicas_ != b.replicas_) return false;
-  // Axes of extent 1 do not count in the numbering.
+  // Axes of extent 1 do not affect the numbering.
   for (int d = 0; d < a.dims(); ++d)
     if (a.extents_[d] > 1 && a.strides_[d] != b.strides_[d]) return false;
   if (a.replicas_ > 1 && a.replica_stride_ != b.replica_stride_) return false;

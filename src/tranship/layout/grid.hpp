@@ -1,8 +1,8 @@
-// Detail: Grid: which rank holds which part. A value: extents per array dimension, replicas, a numbering, and a set of
+// Detail: Grid, which rank holds which part. A value: extents per array dimension, replicas, a numbering, and the
 // ranks.
 //
-// Every part has coordinates, one per array dimension, and a replica number. The numbering (row-major by default, any
-// order of the axes on request) turns them into an ordinal; the rank set turns ordinals into ranks of the world.
+// Every part has coordinates, one per array dimension, and a replica number. The numbering (row-major by default, or
+// any order of the axes) turns them into an ordinal, and the list of ranks turns ordinals into ranks of the world.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace tranship {
 
-/// A part of a grid.
+/// The position of a part in a grid.
 struct Place {
   Indices coordinates;
   Index replica = 0;
@@ -21,52 +21,54 @@ struct Place {
 };
 
 struct GridOptions {
-  /// Complete copies of the array, each on ranks of its own.
+  /// Number of complete copies of the array, each on ranks of its own.
   Index replicas = 1;
-  /// Axes from slowest to fastest; axis d is array dimension d and axis dims is the replica number. Empty: the replica
-  /// slowest, then row-major.
+  /// Axes from slowest to fastest; axis d is array dimension d, and axis dims() is the replica number. Empty: the
+  /// replica is slowest, then row-major.
   std::vector<int> order = {};
-  /// Ranks are first, first + stride, ...
+  /// The ranks are first, first + stride, ...
   Rank first = 0;
   Rank stride = 1;
-  /// Or these ranks, by ordinal (then first and stride do not count).
+  /// Or exactly these ranks, by ordinal; then `first` and `stride` are ignored.
   std::vector<Rank> ranks = {};
 };
 
 class Grid {
  public:
   Grid() = default;
-  /// Throws `invalid_use` for extents below 1, a bad order, or a rank named twice.
+  /// Throws `invalid_use` for extents below 1, a bad order, a number of ranks that differs from the parts, or a rank
+  /// named twice.
   explicit Grid(const Indices& extents, GridOptions options = {});
 
   int dims() const noexcept { return extents_.size(); }
   const Indices& extents() const noexcept { return extents_; }
   Index replicas() const noexcept { return replicas_; }
-  /// Number of ranks.
+  /// Returns the number of ranks.
   Index size() const noexcept { return size_; }
 
   Rank rank_of(const Place& place) const { return rank_at(ordinal_of(place)); }
   Rank rank_at(Index ordinal) const;
   Index ordinal_of(const Place& place) const;
   Place place_at(Index ordinal) const;
-  /// Empty when the rank is not in the grid.
+  /// Returns nothing when the rank is not in the grid.
   std::optional<Place> place_of(Rank rank) const;
   std::optional<Index> ordinal_of(Rank rank) const;
-  /// How far the ordinal moves when the coordinate of an axis grows by one; axis dims() is the replica number.
+  /// Returns by how much the ordinal grows when the coordinate of an axis grows by one; axis dims() is the replica
+  /// number.
   Index ordinal_stride(int axis) const noexcept { return axis == dims() ? replica_stride_ : strides_[axis]; }
-  /// The highest rank of the grid plus one.
+  /// Returns the highest rank of the grid plus one.
   Rank world_size_min() const noexcept { return world_size_min_; }
-  /// All ranks, by ordinal.
+  /// Returns all ranks, by ordinal.
   std::vector<Rank> ranks() const;
 
   const std::vector<int>& order() const noexcept { return order_; }
-  /// The same parts on other ranks.
+  /// Returns the same parts on other ranks.
   Grid on_ranks(std::vector<Rank> ranks) const;
   bool ranks_listed() const noexcept { return ranks_ != nullptr; }
   Rank first() const noexcept { return first_; }
   Rank stride() const noexcept { return stride_; }
 
-  /// Equality by content: two grids are equal when they give every part to the same rank.
+  /// Two grids are equal when they give every part to the same rank.
   friend bool operator==(const Grid& a, const Grid& b);
 
  private:
@@ -87,7 +89,7 @@ class Grid {
   std::shared_ptr<const Listed> ranks_;
 };
 
-/// A row-major grid over ranks 0, 1, ...
+/// Makes a row-major grid over ranks 0, 1, ...
 template <class... Extents>
 Grid grid(Extents... extents) {
   return Grid(Indices{static_cast<Index>(extents)...});

@@ -7,7 +7,7 @@ Grid with_inner_axis(const Grid& grid) {
   Indices extents = grid.extents();
   extents.push_back(1);
   GridOptions options{.replicas = grid.replicas(), .first = grid.first(), .stride = grid.stride()};
-  // The new axis comes last; the replica's number is one more.
+  // The new axis comes last, so the number of the replica axis grows by one.
   for (const int axis : grid.order()) options.order.push_back(axis == grid.dims() ? axis + 1 : axis);
   if (!options.order.empty()) options.order.push_back(grid.dims());
   if (grid.ranks_listed()) options.ranks = grid.ranks();

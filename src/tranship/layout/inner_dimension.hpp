@@ -1,4 +1,4 @@
-// Private: layouts of elements that are several of their type each. The inside of an element is one more dimension, the
+// Private: layouts whose elements consist of several units. The inside of an element becomes one more dimension, the
 // last and fastest, which is never cut.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace tranship {
 
-/// The layout with that dimension; an element is `units` units. Strides and the offset of its memory then count units;
-/// `align` stays what it is, and is to be refused where it is not 1.
+/// Returns the layout with that dimension; an element is `units` units. Strides and the offset of the memory then count
+/// units. `align` is kept, so callers must refuse a value other than 1.
 Distribution with_inner_dimension(const Distribution& distribution, Index units);
 
 }  // namespace tranship

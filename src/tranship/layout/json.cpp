@@ -12,19 +12,19 @@
 namespace tranship {
 namespace {
 
-// Indexed distributions cost memory by the number of ids, so a short file must not ask for many.
+// An indexed distribution takes memory by its number of ids, so a short file must not be able to ask for many.
 constexpr Index ids_per_listed_max = 64;
 constexpr Index ids_always_allowed = Index(1) << 20;
 
 [[noreturn]] void wrong(std::string_view where, std::string_view expected, const Json& found) {
-  // Containers are not shown: they may be long or deep.
+  // Containers are not quoted: they may be long or deep.
   const std::string text = found.is_object()  ? "an object"
                            : found.is_array() ? fmt::format("an array of {}", found.size())
                                               : json_in_message(found);
   throw_error(ErrorCode::bad_text, "{}: expected {}, found {}", where.empty() ? "the document" : where, expected, text);
 }
 
-// Runs `f`; an Error that it throws about a value, not about the form of the text, gets the path of the value.
+// Runs `f`. If it throws an Error about a value rather than the form of the text, adds the path of the value.
 template <class F>
 auto located(std::string_view where, F&& f) {
   try {
@@ -208,7 +208,7 @@ Distribution indexed_of(const Json& value, const std::string& where, const Indic
   });
 }
 
-// The members of a distribution in an object that may have others.
+// Reads the members of a distribution from an object that may have other members.
 Distribution distribution_in(JsonObject& object, const std::string& where) {
   const Indices extents = indices_of(object.at("extents"), object.path("extents"));
   located(object.path("extents"), [&] { check_extents(extents); });
@@ -226,7 +226,7 @@ Distribution distribution_in(JsonObject& object, const std::string& where) {
     if (int(i) < std::min(extents.size(), grid.dims()))
       located(item(path, i), [&] { return AxisParts(extents[int(i)], grid.extents()[int(i)], partitions[i]); });
   }
-  // First without the memory layout, so that an error about it can be told from others.
+  // Builds it without the memory layout first, to tell an error about the memory from other errors.
   located(where, [&] { Distribution(extents, grid, partitions); });
   return located(object.path("memory"),
                  [&] { return Distribution(extents, std::move(grid), std::move(partitions), std::move(memory)); });
@@ -271,7 +271,7 @@ Index index_of(const Json& value, std::string_view where) {
 std::vector<Index> index_list_of(const Json& value, std::string_view where) {
   std::vector<Index> out;
   for (std::size_t i = 0; i < array_of(value, where).size(); ++i) {
-    // The path of an item is made only for an error.
+    // Builds the path of an item only for an error.
     out.push_back(value[i].is_integer() ? index_of(value[i], where) : index_of(value[i], item(where, i)));
   }
   return out;

@@ -1,5 +1,5 @@
-// Private: layouts as JSON values, and the strict reading that every format of tranship shares. `where` is the path of
-// a value ("grid.extents[1]"), which errors name.
+// Private: layouts as JSON values, and the strict reading that all JSON formats of tranship share. `where` is the path
+// of a value ("grid.extents[1]"); errors name it.
 #pragma once
 
 #include <set>
@@ -12,22 +12,22 @@
 
 namespace tranship {
 
-/// The members of an object, each asked for by name; finish() refuses what was not asked for, for_each_other() tells
-/// it.
+/// Reads the members of an object by name. finish() throws for members that were not asked for; for_each_other() lists
+/// them.
 class JsonObject {
  public:
   JsonObject(const Json& value, std::string where);
 
-  /// The member, or nullptr when there is none.
+  /// Returns the member, or nullptr when there is none.
   const Json* find(std::string_view key);
   const Json& at(std::string_view key);
   bool has(std::string_view key) const { return value_.contains(key); }
-  /// The path of a member.
+  /// Returns the path of a member.
   std::string path(std::string_view key) const;
   void finish() const;
-  /// The path of the object.
+  /// Returns the path of the object.
   const std::string& where() const { return where_; }
-  /// Calls f(key, value) for the members that were not asked for.
+  /// Calls f(key, value) for each member that was not asked for.
   template <class F>
   void for_each_other(F&& f) const {
     for (const auto& [key, value] : value_.members())
@@ -42,7 +42,7 @@ class JsonObject {
 
 Index index_of(const Json& value, std::string_view where);
 std::vector<Index> index_list_of(const Json& value, std::string_view where);
-/// At most dims_max numbers.
+/// Accepts at most dims_max numbers.
 Indices indices_of(const Json& value, std::string_view where);
 const std::string& word_of(const Json& value, std::string_view where);
 bool flag_of(const Json& value, std::string_view where);

@@ -1,4 +1,4 @@
-// Private: Errors about one of the numbers that make a layout, so that who has read them from a text can point at it.
+// Private: LayoutError, an error about one number of a layout, so that a parser can point at that number in its text.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace tranship {
 
-/// Where the numbers of a layout stand: one of each, or lists.
+/// The number or the list of numbers that is wrong.
 enum class LayoutValue : std::uint8_t {
   extents,  ///< of the array
-  parts,    ///< of the grid, one of each dimension
+  parts,    ///< of the grid, one per dimension
   replicas,
   axes,  ///< the order of the grid
   ranks,
@@ -25,7 +25,7 @@ enum class LayoutValue : std::uint8_t {
   align,
 };
 
-/// `index` is that in the list.
+/// `index` is the position in the list, or 0.
 class LayoutError : public Error {
  public:
   LayoutError(Error error, LayoutValue value, std::size_t index)
@@ -45,7 +45,8 @@ template <class I, class... Args>
                     static_cast<std::size_t>(index));
 }
 
-/// The first of `axes` that is not below `count`, or that was there before; the last one where there is none.
+/// Returns the position of the first axis that is not below `count` or is repeated, or the last position if there is
+/// none.
 template <class List>
 int wrong_axis(const List& axes, int count) {
   std::uint64_t seen = 0;

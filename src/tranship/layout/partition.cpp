@@ -10,19 +10,18 @@
 namespace tranship {
 namespace {
 
-// A slice whose overlap reaches an edge stands alone in its family. An overlap that makes more of them than this per
-// part is a mistake, not a layout.
+// A slice whose overlap reaches an edge is a family of its own. More of them per part than this is taken for a mistake.
 constexpr Index edge_slices_max = Index(1) << 20;
 
-/// The sum of max(0, first - k * step) for all k from 0 up to count.
+/// Returns the sum of max(0, first - k * step) over all k with 0 <= k < count.
 Index sum_of_positive(Index first, Index step, Index count) {
   if (first <= 0) return 0;
   const Index terms = step > 0 ? std::min(count, ceil_divide(first, step)) : count;
-  const Index ends = 2 * first - (terms - 1) * step;  // the first and the last of them
+  const Index ends = 2 * first - (terms - 1) * step;  // the first term plus the last
   return terms % 2 == 0 ? terms / 2 * ends : terms * (ends / 2);
 }
 
-/// The numbers of [first, end).
+/// Returns the numbers of [first, end).
 std::vector<Index> consecutive(Index first, Index end) {
   std::vector<Index> out(static_cast<std::size_t>(end - first));
   std::iota(out.begin(), out.end(), first);
@@ -133,7 +132,7 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
   if ((p.minimum != 0 || p.modulo != 1) && p.kind != PartitionKind::block && p.kind != PartitionKind::cyclic)
     fail_value(p.minimum != 0 ? LayoutValue::minimum : LayoutValue::modulo, 0,
                "minimum {} and modulo {} apply to block and cyclic partitions only", p.minimum, p.modulo);
-  // What the rule does not use, and the edge of a side without overlap, says nothing: equality is by content.
+  // Values that the rule does not use, and the edge of a side without overlap, are cleared: equality is by content.
   if (p.kind != PartitionKind::block) partition_.remainder = Remainder::low;
   if (p.kind != PartitionKind::cyclic) partition_.block_size = 0;
   if (p.kind != PartitionKind::irregular) partition_.bounds.clear();
@@ -158,7 +157,7 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
       units_ = ceil_divide(cells_, p.modulo);
       const Index unit_minimum = std::max<Index>(1, ceil_divide(p.minimum, p.modulo));
       sharing_ = p.minimum == 0 ? parts : std::clamp<Index>(units_ / unit_minimum, 1, parts);
-      // One block of more cells than there are is as good as one of all.
+      // A block with more cells than the dimension is as good as one with all of them.
       if (__builtin_mul_overflow(std::max(ceil_divide(units_, parts), unit_minimum), p.modulo, &ceil_block_))
         ceil_block_ = std::max<Index>(1, cells_);
       break;
@@ -193,7 +192,7 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
       break;
     }
   }
-  // The most that all parts may store, an interface between two of them and the overlap of every slice included.
+  // Upper bound on what all parts store, including interfaces between two parts and the overlap of every slice.
   using Wide = __int128;
   const Wide widths = Wide(p.overlap.left.width) + p.overlap.right.width;
   const bool is_dealt = p.kind == PartitionKind::cyclic, is_whole = p.kind == PartitionKind::whole;
@@ -239,7 +238,7 @@ Interval AxisParts::block_of(Index part) const {
 
 Index AxisParts::block_owner(Index cell) const {
   if (cells_ == 0) return 0;
-  // The last interface belongs to the part of the last cell.
+  // The last interface belongs to the part that owns the last cell.
   const Index c = std::min(cell, cells_ - 1);
   if (partition_.kind == PartitionKind::irregular) {
     const auto& bounds = partition_.bounds;
@@ -270,7 +269,7 @@ std::vector<SliceFamily> AxisParts::slices(Index part) const {
                   .left = a,
                   .right = b,
                   .local = local};
-    // Only a slice that stands alone can reach an edge.
+    // Only a slice in a family of its own can reach an edge.
     if (overlap.left.edge == EdgePolicy::truncate) f.left = std::min(a, start);
     if (overlap.right.edge == EdgePolicy::truncate)
       f.right = std::min(b, extent_ - (start + (count - 1) * period + length));
@@ -290,7 +289,7 @@ std::vector<SliceFamily> AxisParts::slices(Index part) const {
   const Index count = slice_count(part);
   if (count == 0) return out;
   const Index first = part * size;
-  // Slices [low, high) are of full length and keep their overlap inside the array; the others stand alone.
+  // Slices [low, high) have full length, and their overlap stays inside the array; each other slice is its own family.
   const Index low = a > first ? std::min(count, ceil_divide(a - first, period)) : 0;
   const Index after_first = extent_ - first;
   const Index room = size > after_first ? -1 : after_first - size - b;
@@ -347,7 +346,7 @@ Index AxisParts::local_extent(Index part) const {
   const Index last = first + (count - 1) * period;
   const auto& [left, right] = partition_.overlap;
   Index out = owned_count(part) + left.width * count + right.width * count;
-  // Less what truncation takes away, of each slice all that its overlap lacks before and behind it.
+  // Subtracts what truncation removes: for each slice, the overlap that does not fit before and behind it.
   if (left.edge == EdgePolicy::truncate) out -= sum_of_positive(left.width - first, period, count);
   if (right.edge == EdgePolicy::truncate) {
     const Index behind = std::max<Index>(0, extent_ - last - size);  // the last slice may be short
@@ -408,7 +407,7 @@ std::vector<Index> AxisParts::parts_touching(Interval within) const {
   if (within.empty()) return {};
   if (partition_.kind == PartitionKind::whole) return consecutive(0, parts_);
   if (partition_.kind == PartitionKind::cyclic) return parts_dealt(within);
-  // An interface is owned by the parts on both sides of it.
+  // Both neighbours of an interface own it.
   const Index slack = partition_.points == Points::interfaces ? 1 : 0;
   return consecutive(block_owner(std::max<Index>(0, within.lower - slack)), block_owner(within.upper - 1) + 1);
 }
@@ -417,12 +416,13 @@ std::vector<Index> AxisParts::parts_touching(Interval first, Index period, Index
   if (count == 1 || period == 0) return parts_touching(first);
   const bool dealt = partition_.kind == PartitionKind::cyclic;
   if (dealt) {
-    // After so many intervals the parts repeat. Those that the edges cut touch fewer, so the edges do not count here.
+    // The parts repeat after this many intervals. Intervals cut by the edges touch fewer parts, so the edges are
+    // ignored.
     const Index round = partition_.block_size * parts_;
     count = std::min(count, round / std::gcd(round, period));
   }
   std::vector<Index> out;
-  // Blocks have nothing outside, where all but a few of very many intervals may lie.
+  // Block partitions have no cells outside the array, where most of very many intervals may lie.
   const Index lower = period > 0 ? first.lower : first.lower + (count - 1) * period, step = std::abs(period);
   const Index begin = dealt ? 0 : std::clamp<Index>(floor_divide(-(lower + first.length()), step) + 1, 0, count);
   const Index end = dealt ? count : std::clamp<Index>(floor_divide(extent_ - 1 - lower, step) + 1, begin, count);
@@ -437,7 +437,7 @@ std::vector<Index> AxisParts::parts_touching(Interval first, Index period, Index
   return out;
 }
 
-/// Parts of a cyclic partition without edges.
+/// Returns the parts as if the cyclic partition had no edges.
 std::vector<Index> AxisParts::parts_dealt(Interval cells) const {
   const Index first = floor_divide(cells.lower, partition_.block_size);
   const Index blocks = floor_divide(cells.upper - 1, partition_.block_size) - first + 1;

@@ -40,9 +40,9 @@ std::string shortened(std::string_view text) {
   throw error;
 }
 
-// A recursive descent without recursion: the grammar does not nest.
+// A hand-written parser; it needs no recursion, because the grammar does not nest.
 class Parser {
-  // Runs `f`; an Error that it throws gets the column of the value that is wrong, or of what it was made from.
+  // Runs `f`. An Error that it throws gets the column of the wrong value, or of the text from which the value was made.
   template <class F>
   auto located(std::size_t at, F&& f) {
     try {
@@ -77,7 +77,7 @@ class Parser {
     return {type, located(at, [&] { return built(layout); })};
   }
 
-  // Belongs to an array that is not known yet.
+  // Parses the placement of an array that is not known yet.
   Grid placement() {
     Grid ranks = grid_after_sign(std::nullopt);
     parts(ranks, nullptr);
@@ -86,10 +86,10 @@ class Parser {
   }
 
  private:
-  // Remembers where the next number of a list stands.
+  // Records the column of the next number of a list.
   void note(LayoutValue value) { values_[value].push_back(here()); }
 
-  // What comes next, white space aside.
+  // The next token, after white space.
 
   void skip_space() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
@@ -121,7 +121,7 @@ class Parser {
     at_ += word.size();
     return true;
   }
-  // Accepts what no text may say twice.
+  // Accepts a word that a text may contain only once.
   bool accept_once(std::string_view word, bool& seen) {
     const std::size_t at = here();
     if (!accept_word(word)) return false;
@@ -144,7 +144,7 @@ class Parser {
     fail_at(at_, ErrorCode::bad_text, fmt::format("found {}; expected {}", found, what));
   }
 
-  // Numbers: digits, with single underscores between them.
+  // Parses a number: digits, with single underscores between them.
   Index number() {
     const std::size_t begin = here();
     if (begin == text_.size() || !is_digit(text_[begin])) expected("a number of 0 or more");
@@ -165,7 +165,7 @@ class Parser {
     return out;
   }
 
-  // Adds a number per dimension; `what` has them.
+  // Adds the number of one more dimension; `what` names the list in errors.
   void push(Indices& values, std::string_view what) {
     const std::size_t at = here();
     const Index value = number();
@@ -193,11 +193,11 @@ class Parser {
     return out;
   }
 
-  // The parts of a layout, in their order.
+  // The parts of a layout, in order.
 
   ElementType element_type() {
     const std::size_t at = here();
-    // NumPy's kinds may begin with a byte order.
+    // A type of NumPy may begin with a byte order.
     std::string name;
     if (at < text_.size() && std::string_view("<>=|").find(text_[at]) != std::string_view::npos) name = text_[at_++];
     const std::string_view word = next_word();
@@ -316,7 +316,7 @@ class Parser {
     const std::size_t at = here();
     const RankRange range = rank_range();
     if (accept(')')) {
-      // One range needs no list, however long it is.
+      // A single range is not expanded into a list, so its length is not limited.
       if (range.count != size)
         fail_at(at, ErrorCode::invalid_use,
                 fmt::format("a grid of {} is given {}", amount(size, "part"), amount(range.count, "rank")));
@@ -347,7 +347,7 @@ class Parser {
               fmt::format("a grid of {} is given {}", amount(size, "part"), amount(options.ranks.size(), "rank")));
   }
 
-  // `extents` are nullptr where they are not known: then only the words are checked.
+  // `extents` is nullptr where the array is not known: then only the words are checked.
   std::vector<Partition> parts(const Grid& ranks, const Indices* extents) {
     std::vector<Partition> out;
     for (int d = 0; d < ranks.dims(); ++d) {
@@ -441,8 +441,8 @@ class Parser {
     return out;
   }
 
-  // What stands at the end. `built` tries the layout after every word, so that an error points at the word that makes
-  // it.
+  // Parses the memory layout at the end. `built` tries the layout after every word, so that an error points at the word
+  // that causes it.
   template <class Built>
   MemoryLayout memory(std::optional<ElementType> type, Built&& built) {
     MemoryLayout out;
@@ -478,7 +478,7 @@ class Parser {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::map<LayoutValue, std::vector<std::size_t>> values_;  // where they stand
+  std::map<LayoutValue, std::vector<std::size_t>> values_;  // columns of the numbers
 };
 
 Parser parser_of(std::string_view text) {
@@ -489,7 +489,7 @@ Parser parser_of(std::string_view text) {
   return Parser(text);
 }
 
-// Runs of three or more ranks in equal steps upward become ranges.
+// Writes three or more ranks in equal upward steps as a range.
 std::string rank_list(const Grid& grid) {
   std::string out;
   for (Index i = 0; i < grid.size();) {
@@ -533,7 +533,7 @@ std::string text_of(const Grid& grid) {
 std::string text_of(const Overlap& overlap) {
   const auto& [left, right] = overlap;
   std::string out = fmt::format("+overlap({},{}", left.width, right.width);
-  // The edge of a side without overlap says nothing.
+  // The edge policy of a side without overlap is not written.
   const EdgePolicy first = left.width > 0 ? left.edge : right.edge;
   const EdgePolicy second = right.width > 0 ? right.edge : left.edge;
   if (first != EdgePolicy::truncate || second != first) out += fmt::format(",{}", name_of(first));

@@ -1,9 +1,9 @@
-// Layout texts: a distribution in one line, as people write it on a command line.
+// Layout texts: a distribution in one line that people can type on a command line.
 //
 //   f64[8192,8192] @ 4x1 : block, whole
 //   c128[64,20] @ 1x5 : whole, cyclic(2)+overlap(1,1,toroidal) | order(1,0) split
 //
-// The grammar and every word: docs/layout-text.md. Texts are untrusted: any bytes give a value or an Error.
+// docs/layout-text.md defines the grammar and every word. Texts are untrusted: any bytes give a value or an Error.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +14,31 @@
 
 namespace tranship {
 
-/// A longer text is refused; a layout that needs one is given as JSON (layout/json.hpp).
+/// A longer text is refused; pass such a layout as JSON (layout/json.hpp).
 inline constexpr std::size_t layout_text_bytes_max = std::size_t(1) << 20;
-/// Ranks that a list in a layout text may name, except as one range.
+/// Limit on the ranks that a list in a layout text names. A single range is not limited.
 inline constexpr Index layout_text_ranks_max = Index(1) << 24;
 
-/// Reads a layout. Every error has its 1-based `column` (in bytes) and says so in its message: `bad_text` where the
-/// text leaves the grammar; `invalid_use`, `overflow` or `unsupported` where what it describes makes no sense.
+/// Parses a layout. Every error has a 1-based `column` (in bytes) and names it in the message. Fails with `bad_text`
+/// where the text leaves the grammar, and with `invalid_use`, `overflow` or `unsupported` where the described layout
+/// makes no sense.
 Result<ArraySpec> try_parse_layout(std::string_view text);
-/// The same; throws the Error.
+/// Parses a layout; throws the Error of try_parse_layout().
 ArraySpec parse_layout(std::string_view text);
 
-/// Reads what stands in a layout text behind type and extents ("@ 4x1 : block, whole") as the layout of an array that
-/// is known from elsewhere. Columns count from the front of `text`.
+/// Parses the end of a layout text, after type and extents ("@ 4x1 : block, whole"), for an array that is known from
+/// elsewhere. Columns count from the start of `text`.
 Result<ArraySpec> try_parse_placement(std::string_view text, ElementType type, const Indices& extents);
-/// Reads the same without an array: only what is wrong for every array is found. Gives the grid, whose dimensions are
-/// those that an array must have.
+/// Parses such a text without an array, so it finds only errors that apply to every array. Returns the grid; the array
+/// must have as many dimensions as the grid.
 Result<Grid> try_parse_placement_grid(std::string_view text);
 
-/// The canonical text, defaults left out: parse_layout(to_text(x)) == x. For an indexed distribution it is a summary
-/// that cannot be read back.
+/// Returns the canonical text without default values: parse_layout(to_text(x)) == x. For an indexed distribution it
+/// returns a summary that cannot be parsed.
 std::string to_text(const ArraySpec& spec);
 
-/// Two lines without a last newline: the text (of a long one a piece around the column) and a caret below the column.
-/// What is not printable ASCII is shown as '?'.
+/// Returns two lines without a final newline: the text (or the part of a long text around the column) and a caret below
+/// the column. Characters that are not printable ASCII become '?'.
 std::string caret(std::string_view text, std::int64_t column);
 
 }  // namespace tranship

@@ -9,15 +9,15 @@ namespace tranship {
 namespace {
 
 constexpr int tile_dims_max = 3;
-// Largest extent and margin: the doubled coordinates of maps between them fit in 63 bits.
-/// Places beyond a tile are counted across several of its neighbours, which takes more room than one array.
+// Largest extent and margin. Places beyond a tile are counted across several neighbours, which takes more room than one
+// array; the doubled coordinates of the maps between them still fit in 63 bits.
 constexpr Index tile_extent_max = Index{1} << 59;
 
 std::string to_string(const TileSide& side) {
   return fmt::format("tile {}, dimension {} {}", side.tile, side.dim, name_of(side.side));
 }
 
-/// The cells that `map` sends into a tile of `extents`.
+/// Returns the cells that `map` sends into a tile of `extents`.
 Box preimage(const IndexMap& map, const Indices& extents) {
   Box out;
   for (int d = 0; d < map.dims(); ++d) {
@@ -29,20 +29,20 @@ Box preimage(const IndexMap& map, const Indices& extents) {
   return out;
 }
 
-/// A tile reached by some order of crossings; `region` is its whole box in the coordinates of the tile we started from.
+/// A tile that some order of crossings reaches; `region` is its whole box in the coordinates of the starting tile.
 struct Arrival {
   int tile;
   IndexMap map;
   Box region;
 };
 
-/// All tiles that some order of crossings reaches within `window`, the start first, each (tile, map) once.
+/// Returns all tiles that some order of crossings reaches within `window`: the start first, each pair (tile, map) once.
 std::vector<Arrival> arrivals(const Tiling& tiling, int start, const Box& window) {
   const Box home = Box::of_extents(tiling.extents(start));
   std::vector<Arrival> out{{start, IndexMap::identity(tiling.dims()), home}};
   const auto cross = [&](const Arrival& from, int d, Side side) {
-    // Outside in d already: only onward. In the other dimensions a crossing changes nothing, so the sides of a region
-    // are those of `home` or lie beyond it.
+    // A region that lies outside in d is only crossed further outward. A crossing changes nothing in the other
+    // dimensions, so the sides of a region are those of `home` or lie beyond it.
     const Interval span = from.region[d];
     if (side == Side::high && (span.upper <= home.lower[d] || span.upper >= window.upper[d])) return;
     if (side == Side::low && (span.lower >= home.upper[d] || span.lower <= window.lower[d])) return;
@@ -64,7 +64,7 @@ std::vector<Arrival> arrivals(const Tiling& tiling, int start, const Box& window
   return out;
 }
 
-/// What is left of `box` outside all arrivals but number `self`.
+/// Returns the part of `box` that lies outside all arrivals except number `self`.
 std::vector<Box> claimed_by_one(const Box& box, const std::vector<Arrival>& all, std::size_t self) {
   std::vector<Box> rest{box};
   for (std::size_t i = 0; i < all.size() && !rest.empty(); ++i) {
@@ -140,7 +140,7 @@ void Tiling::join(const TileEdge& edge) {
   Indices image_dims = Indices::filled(dims(), to.dim);
   Indices signs = Indices::filled(dims(), 1);
   Indices offsets = Indices::filled(dims(), 0);
-  // Depth s beyond the side of `from` is depth s within the side of `to`, both in doubled coordinates.
+  // Depth s beyond the side of `from` is depth s inside the side of `to`, both in doubled coordinates.
   const Index length_from = extents(from.tile)[from.dim];
   const Index length_to = extents(to.tile)[to.dim];
   signs[from.dim] = from.side == to.side ? -1 : 1;
@@ -227,8 +227,8 @@ Tiling cubed_sphere(Index n) {
   std::vector<TileEdge> edges;
   for (int tile = 0; tile < 6; ++tile) {
     const int next = (tile + 1) % 6, second = (tile + 2) % 6;
-    // Each tile continues straight into the next one, on the side of x for even tiles and of y for odd ones, and turns
-    // a corner into the second next on its other side.
+    // Each tile continues straight into the next tile, on the x side for even tiles and on the y side for odd ones. On
+    // its other side it turns a corner into the second next tile.
     const int straight = tile % 2 == 0 ? x : y;
     const int turning = 1 - straight;
     edges.push_back({.from = {tile, straight, Side::high}, .to = {next, straight, Side::low}});

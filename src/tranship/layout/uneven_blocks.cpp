@@ -9,13 +9,13 @@
 namespace tranship {
 namespace {
 
-/// Size of an edge part, or 0 where the search finds none.
+/// Returns the size of an edge part, or 0 if the search finds none.
 Index edge_size(Index extent, Index interior_parts, double ratio) {
   const auto fits = [&](Index edge) { return (extent - 2 * edge) % interior_parts == 0; };
   const Index largest = (extent - interior_parts) / 2;  // leaves a cell for each interior part
   const double ideal = static_cast<double>(extent) / (2 + static_cast<double>(interior_parts) / ratio);
   const auto start = static_cast<Index>(std::nearbyint(ideal));
-  // Sizes that fit come every interior_parts cells (or twice as often), so one period in each direction is enough.
+  // Sizes that fit come every interior_parts cells (or half of that), so one period in each direction is enough.
   for (Index edge = std::min(start, largest), tried = 0; edge >= 1 && tried < interior_parts; --edge, ++tried)
     if (fits(edge)) return edge;
   for (Index edge = std::max<Index>(start, 0) + 1, tried = 0; edge <= largest && tried < interior_parts;

@@ -37,10 +37,10 @@ void append_dimension(CopyBlock& block, Index extent, Index source_stride, Index
   ++block.dims;
 }
 
-/// A loop of a block may go one stride further than its last element, and block arithmetic must not overflow there.
+/// A loop of a block may step one stride past its last element; block arithmetic must not overflow there.
 constexpr Index reach_bytes_max = Index(1) << 62;
 
-/// From the lowest element to the highest one.
+/// Returns the distance from the lowest element to the highest.
 Index reach_bytes(const SlotLayout& layout) {
   Index lower = std::min<Index>(0, layout.part_stride_bytes), upper = std::max<Index>(0, layout.part_stride_bytes);
   for (int d = 0; d < layout.dims; ++d) {
@@ -51,13 +51,13 @@ Index reach_bytes(const SlotLayout& layout) {
   return checked_add(upper, checked_multiply(lower, -1));
 }
 
-/// What moves along one dimension: runs, and then lattices.
+/// The moves along one dimension: first runs, then lattices.
 struct Table {
   std::span<const Run> runs;
   std::span<const RunLattice> lattices;
 };
 
-/// Goes through all combinations of one run or lattice per table.
+/// Calls `f` for all combinations of one run or lattice per table.
 template <class F>
 void for_each_product(const std::vector<Table>& tables, F&& f) {
   Indices counts;
@@ -65,19 +65,20 @@ void for_each_product(const std::vector<Table>& tables, F&& f) {
   for_each_coordinate(counts, f);
 }
 
-/// The distance between the turns of a loop. One turn has none, and what a run says of it may be out of all bounds.
+/// Returns the distance between the turns of a loop. A loop of one turn has none, and the value in its run may be out
+/// of range.
 Index stride_of(Index turns, Index cells, Index stride_bytes) {
   return turns > 1 ? cells * stride_bytes : 0;
 }
 
-/// Stretches of different lengths that are shorter are copied one by one as pieces: choosing a loop for each of them,
-/// and streaming its few lines, takes longer (by two fifths, 400 bytes each).
+/// Shorter stretches of different lengths are copied one by one as pieces: choosing a loop for each of them and
+/// streaming its few lines takes longer (by two fifths, for 400 bytes each).
 constexpr long long long_stretch_bytes_min = 4096;
 
-/// Stretches of a direct lattice can be made by several ranks, so many parts of them at most.
+/// Several ranks can share the stretches of a direct lattice, in at most this many parts.
 constexpr long long lattice_cuts = 64;
 
-/// Of the tables one at most has lattices.
+/// At most one of the tables has lattices.
 void lower_product(const std::vector<Table>& tables, const std::vector<int>& source_dims,
                    const std::vector<int>& target_dims, const Unit& unit, const SlotLayout& source, int source_slot,
                    const SlotLayout& target, int target_slot, std::vector<LoweredMove>& moves) {
@@ -111,10 +112,10 @@ void lower_product(const std::vector<Table>& tables, const std::vector<int>& sou
   });
 }
 
-/// Byte offset of every element that a list of cells names: the leading dimensions counted through row-major, then the
-/// `inner` elements of the trailing ones.
+/// Returns the byte offset of each element of a list of cells. Cells count the leading dimensions row-major; each has
+/// the `inner` elements of the trailing dimensions.
 std::vector<Index> element_offsets(const std::vector<Index>& cells, Index inner, const SlotLayout& slot) {
-  // The trailing dimensions are those whose product is `inner`, counted from the last.
+  // The trailing dimensions are the last ones whose product is `inner`.
   int leading = slot.dims;
   for (Index product = 1; leading > 0 && product * slot.local_extents[leading - 1] <= inner && product < inner;)
     product *= slot.local_extents[--leading];
@@ -138,7 +139,8 @@ std::vector<Index> element_offsets(const std::vector<Index>& cells, Index inner,
   return offsets;
 }
 
-/// The length of the longest rows, all of one length, into which elements that follow each other on both sides join.
+/// Returns the length of the longest rows of equal length into which elements that are consecutive on both sides can be
+/// joined.
 Index common_row_length(const std::vector<Index>& source, const std::vector<Index>& target, Index width) {
   Index common = 0, length = 1;
   for (std::size_t i = 1; i < source.size() && common != 1; ++i) {
@@ -265,7 +267,7 @@ void lower_transfer(const Transfer& transfer, ElementType type, const SlotLayout
                     std::vector<LoweredMove>& moves) {
   const TransferGroup& group = *transfer.group;
   const int dims = int(group.axes.size());
-  int last = dims - 1;  // of the tables that have lattices
+  int last = dims - 1;  // the last table that has lattices
   while (last > 0 && transfer.entry(last).lattices.empty()) --last;
   std::vector<std::vector<Run>> expanded(group.axes.size());
   std::vector<Table> tables;
@@ -288,7 +290,7 @@ void lower_indexed(const IndexedTransfer& transfer, ElementType type, const Slot
   const Index row = unit.in_parts ? 1 : common_row_length(from, to, unit.width);
   const auto source_rows = std::make_shared<const std::vector<long long>>(every(from, row));
   const auto target_rows = std::make_shared<const std::vector<long long>>(every(to, row));
-  // Rows are named by their byte offset: a row stride of one byte. The parts of complex numbers are two planes.
+  // Rows are listed by their byte offset, so the row stride is one byte. The parts of complex numbers are two planes.
   for (int part = 0; part < (unit.in_parts ? 2 : 1); ++part)
     moves.push_back({.move = unit.move,
                      .arithmetic = unit.arithmetic,
@@ -316,7 +318,7 @@ void lower_fill(const LocalFill& fill, ElementType type, const SlotLayout& slot,
   const std::size_t first = moves.size();
   lower_product(tables, dims, dims, unit, slot, fill.slot, slot, fill.slot, moves);
   if (fill.kind != LocalFillKind::zero) return;
-  // Complex numbers have sums only: whole or in parts, they become zeros.
+  // Complex numbers have only sums, so their identity is zero, whole or in parts.
   const auto* identity = static_cast<const std::byte*>(detail::identity_of(fill.combine, part_of(type)));
   for (std::size_t i = first; i < moves.size(); ++i) {
     moves[i].source = {constants_slot, identity - constants().data()};
@@ -328,7 +330,7 @@ Index route(std::vector<LoweredMove>& moves, Hop hop, Index staging_bytes) {
   for (LoweredMove& move : moves) {
     const Index bytes = move.bytes(), row_bytes = move.indexed.row_length * move.width;
     if (hop == Hop::pack) {
-      // Arithmetic happens where the target is.
+      // The end that has the target does the arithmetic.
       move.move = ElementMap::copy;
       move.arithmetic = Arithmetic::none;
       move.target = {staging_slot, staging_bytes};

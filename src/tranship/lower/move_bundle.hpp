@@ -1,5 +1,5 @@
-// Private: MoveBundle, all moves of one message, and the host's binding of them: lists of moves, each of which serves
-// one array or several that lie alike. It is the executor of moves for memory that this host addresses.
+// Private: MoveBundle, all moves of one message with the host's binding of them. It holds lists of moves, each of which
+// serves one array or several with the same layout, and executes them in memory that this host addresses.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace tranship {
 
-/// The arrays of a slot that a list of moves serves: `count` of them, which lie alike.
+/// The arrays of a slot that a list of moves serves: `count` arrays with the same layout.
 struct MoveArrays {
   int first = 0;
   int count = 1;
-  /// What is packed of each of them lies in the staging buffer so far behind that of the one before.
+  /// Distance in the staging buffer from the packed data of one array to that of the next.
   Index staging_pitch_bytes = 0;
 };
 
@@ -22,15 +22,16 @@ class MoveBundle {
   MoveBundle() = default;
   MoveBundle(MoveOrder order, CopyMethod way) : order_(order), way_(way) {}
 
-  /// Lists are run in the order in which they are added, and each list once for each of its arrays. No list runs until
-  /// it is bound.
+  /// Adds a list. Lists run in the order in which they are added, each list once for each of its arrays. bind() must
+  /// come before the first run.
   void add(std::vector<LoweredMove> moves, MoveArrays arrays = {});
-  /// Says where the slots of all lists lie on this host.
+  /// Sets where the slots of all lists lie on this host.
   void bind(HostBases bases);
 
-  /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
+  /// Makes all moves. Their stores are ordered before the caller's later stores.
   void run() const;
-  /// As MoveList's: parts of about the same size, the same for all who have added the same lists; at least one.
+  /// At least one part; all are of about the same size, and bundles with the same lists have the same parts (see
+  /// MoveList).
   int parts() const noexcept { return cuts_.empty() ? 1 : int(cuts_.size()); }
   void run_part(int part) const;
   Index bytes() const noexcept { return bytes_; }
@@ -45,7 +46,7 @@ class MoveBundle {
 
     std::span<std::byte* const> bases_of(int k) const;
   };
-  /// One part of a list, for one of its arrays.
+  /// One part of a list for one of its arrays.
   struct Piece {
     std::size_t list = 0;
     int array = 0;
@@ -57,9 +58,9 @@ class MoveBundle {
   CopyMethod way_;
   std::vector<List> lists_;
   Index bytes_ = 0;
-  // Where there are several parts.
+  // Used if there are several parts.
   std::vector<Piece> pieces_;
-  std::vector<std::size_t> cuts_;  // the end of each part among the pieces
+  std::vector<std::size_t> cuts_;  // the end of each part in `pieces_`
 };
 
 }  // namespace tranship

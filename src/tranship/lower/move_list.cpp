@@ -10,22 +10,22 @@
 namespace tranship {
 namespace {
 
-/// Rows that one piece walks before the next has its turn: few enough that the lines they share with it are still in
-/// the nearest cache, or the one behind it when all is in the caches anyway and turns are what costs.
+/// Rows that one piece walks before the next gets its turn. Few enough that the lines they share stay in the nearest
+/// cache; more if all data is in the caches anyway and the turns dominate the cost.
 long long rows_in_turn(CopyMethod way) {
   return way.stores == Stores::plain ? 256 : 16;
 }
 constexpr std::size_t pieces_together_max = 16;
 constexpr std::size_t ends_searched_max = 32;
 
-/// A part takes tens of microseconds or more: long enough for the claim to cost nothing. Few parts are enough to share.
+/// A part takes at least tens of microseconds, so a claim costs little. A few parts are enough to share.
 constexpr Index part_bytes_min = Index(256) << 10;
 constexpr int parts_max = 16;
-/// Transposes and stretches are cut where neither their squares nor their lines suffer.
+/// Transposes and stretches are cut at multiples of this, which keeps their squares and lines whole.
 constexpr long long cut_unit = 64;
 
-/// The side of a move that orders it: the array that it goes through, which is the target, or the source where the
-/// target is a staging buffer.
+/// Returns the side of a move that orders it: its array side, which is the target, or the source if the target is a
+/// staging buffer.
 const MovePlace& ordering_place(const LoweredMove& move) {
   return move.packs() ? move.source : move.target;
 }
@@ -33,12 +33,13 @@ const long long* ordering_strides(const LoweredMove& move) {
   return move.packs() ? move.block.source_strides : move.block.target_strides;
 }
 
-/// The loops around the rows of a move.
+/// Returns the number of loops around the rows of a move.
 int row_loops(const LoweredMove& move) {
   return move.block.dims - (has_contiguous_rows(move.block, move.width) ? 1 : 0);
 }
 
-/// Whether a move is rows inside at least one loop, and goes upward through its array: only then can others walk along.
+/// Returns true if a move has rows inside at least one loop and goes upward through its array. Only then can other
+/// moves join its walk.
 bool is_walked_in_rows(const LoweredMove& move) {
   if (move.is_indexed || move.lattice || move.move != ElementMap::copy || row_loops(move) == 0) return false;
   if (shape_of(move.block, move.width) != BlockShape::rows) return false;
@@ -47,7 +48,7 @@ bool is_walked_in_rows(const LoweredMove& move) {
   return true;
 }
 
-/// Where a move begins in the array that orders it.
+/// Returns the place where a move begins in the array that orders it.
 MovePlace first_place(const LoweredMove& move) {
   MovePlace first = ordering_place(move);
   if (move.is_indexed) {
@@ -64,7 +65,7 @@ MovePlace first_place(const LoweredMove& move) {
   return first;
 }
 
-/// Whether two moves have the same loops around their rows, and their rows lie side by side.
+/// Returns true if two moves have the same loops around their rows, and their rows lie side by side.
 bool walk_together(const LoweredMove& first, const LoweredMove& other) {
   const int loops = row_loops(first);
   if (row_loops(other) != loops || first.packs() != other.packs() ||
@@ -79,8 +80,8 @@ bool walk_together(const LoweredMove& first, const LoweredMove& other) {
 }  // namespace
 
 int MoveList::end_of(MoveSide side, int slot) {
-  // Moves come in the order of the slots, so the end is most often one of the last. To have listed it twice costs less
-  // than to look through thousands.
+  // Moves come in the order of the slots, so the end is usually among the last. A duplicate entry costs less than a
+  // search through thousands.
   const End end{side, slot};
   for (std::size_t back = 1; back <= std::min(ends_.size(), ends_searched_max); ++back)
     if (ends_[ends_.size() - back] == end) return int(ends_.size() - back);
@@ -107,7 +108,7 @@ MoveList::Piece MoveList::piece_of(const LoweredMove& move) {
               .source_stride = move.block.source_strides[0],
               .target_stride = move.block.target_strides[0]};
   piece.copy = row_copy(piece.rows.row_bytes, way_);
-  long long source_back = 0, target_back = 0;  // from the last turn of the loops within to their first
+  long long source_back = 0, target_back = 0;  // from the last turn of the inner loops back to their first
   piece.steps.resize(std::size_t(around.dims));
   for (int d = around.dims - 1; d >= 0; --d) {
     piece.steps[d] = {around.source_strides[d] - source_back, around.target_strides[d] - target_back};
@@ -120,7 +121,7 @@ MoveList::Piece MoveList::piece_of(const LoweredMove& move) {
 MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, CopyMethod way) : way_(way) {
   std::erase_if(moves, [](const LoweredMove& move) { return move.bytes() == 0; });
   for (const LoweredMove& move : moves) bytes_ += move.bytes();
-  // Moves are large, so their numbers are sorted; those that begin at one place stay in the order in which they came.
+  // Moves are large, so their indices are sorted. Moves that begin at the same place keep their order.
   std::vector<std::pair<MovePlace, std::size_t>> places;
   for (const LoweredMove& move : moves) places.emplace_back(first_place(move), places.size());
   if (order == MoveOrder::any) std::sort(places.begin(), places.end());
@@ -186,7 +187,7 @@ int MoveList::parts_of(Index bytes) noexcept {
 
 void MoveList::cut_into_parts(const std::vector<Index>& entries, Index parts) {
   const Index each = ceil_divide(bytes_, parts);
-  Index filled = 0;  // bytes of the part that is being made
+  Index filled = 0;  // bytes in the current part
   for (const Index entry : entries) {
     const long long extent = outermost(entry);
     const Index step_bytes = std::max<Index>(1, bytes_of(entry) / extent);
@@ -247,7 +248,7 @@ void MoveList::run_walk(const Walk& walk, long long lower, long long upper, std:
   }
   const Rows& shape = walk.pieces[0].rows;
   long long rows = shape.count, planes = shape.planes;
-  // The outermost loop is cut, which may be one of the last two.
+  // The outermost loop, which may be one of the last two, is cut.
   if (walk.extents.empty()) (planes > 1 ? planes : rows) = upper - lower;
   const long long turn = count > 1 ? rows_in_turn(way_) : rows * planes;
   const long long rows_each = std::min(rows, turn), planes_each = std::max(1LL, turn / rows);

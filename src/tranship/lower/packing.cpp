@@ -11,7 +11,7 @@
 namespace tranship {
 namespace {
 
-/// Ends that are bound without memory of their own.
+/// Up to this many ends are bound without an allocation.
 constexpr std::size_t few_ends = 32;
 
 void check(const PackedBlock& block, std::span<const PackedArray> arrays) {
@@ -35,8 +35,8 @@ void check(const PackedBlock& block, std::span<const PackedArray> arrays) {
   }
 }
 
-/// Where they do not fit into the caches, a program that goes through them between two exchanges leaves none of the
-/// lines there that are unpacked.
+/// If these bytes do not fit in the caches, a program that goes through its arrays between two exchanges evicts all
+/// lines that were unpacked.
 double total_bytes(std::span<const PackedArray> arrays) {
   double total = 0;
   for (const PackedArray& array : arrays) {

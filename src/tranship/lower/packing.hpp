@@ -1,7 +1,8 @@
-// Private: Packing, blocks of arrays that stand one after the other in a flat message, each turned, mirrored or negated
-// on its way. Without headers or padding: both ends know the list.
+// Private: Packing, blocks of arrays one after the other in a flat message, each turned, mirrored or negated on its
+// way. The message has no headers or padding, because both ends know the list.
 //
-// It is lowered once, to the moves of a MoveList, and runs with any arrays that lie like those it was lowered for.
+// A packing is lowered once, to the moves of a MoveList, and runs with any arrays that have the layouts for which it
+// was lowered.
 #pragma once
 
 #include <span>
@@ -27,8 +28,8 @@ struct PackedBlock {
   ElementMap map = ElementMap::copy;  ///< copy or negate
 };
 
-/// The block that holds `box` of an array as it is seen in a turned frame. `turn` maps the frame of the message to that
-/// of the array, in as many dimensions as `turned_dims` names of the array; the others stay as they are.
+/// Returns the block that holds `box` of an array, seen in a turned frame. `turn` maps the frame of the message to the
+/// frame of the array, in the dimensions of the array that `turned_dims` lists; the other dimensions do not change.
 PackedBlock turned_block(int array, const Box& box, const IndexMap& turn, const Indices& turned_dims);
 
 enum class PackDirection : std::uint8_t {
@@ -39,15 +40,16 @@ enum class PackDirection : std::uint8_t {
 class Packing {
  public:
   Packing() = default;
-  /// Blocks follow each other in the message in the order given. They are moved in the order of their arrays' numbers,
-  /// and those of one array in any order: unpacked blocks of one array must not overlap. Throws `invalid_use` for a
-  /// block that does not lie in its array, and for a map that its elements do not have; `overflow`.
+  /// Blocks follow each other in the message in the given order. They are moved by increasing array number, and the
+  /// blocks of one array in any order, so unpacked blocks of one array must not overlap. Throws `invalid_use` for a
+  /// block outside its array and for a map that its elements do not have, and `overflow`.
   Packing(PackDirection direction, std::span<const PackedArray> arrays, std::span<const PackedBlock> blocks);
 
-  /// Of the whole message.
+  /// Returns the size of the whole message.
   Index bytes() const noexcept { return bytes_; }
-  /// Moves everything between the message and the arrays, of which the first elements' addresses are given. The message
-  /// needs no alignment and shares no memory with the arrays. Several threads may run one packing at a time.
+  /// Moves everything between the message and the arrays; `arrays` has the address of the first element of each array.
+  /// The message needs no alignment and must not overlap the arrays. Several threads may run one packing at the same
+  /// time.
   void run(std::span<std::byte* const> arrays, std::byte* message) const;
   MoveList::Summary summary() const { return moves_.summary(); }
 

@@ -18,7 +18,7 @@ namespace lang = tranship::language;
 
 constexpr Index stretches_max = 1 << 20;
 
-/// Neighbouring elements on both sides, as elements from the beginning of the buffers.
+/// Elements that are consecutive on both sides; positions count from the beginning of the buffers.
 struct Stretch {
   Rank source_rank, target_rank;
   Index source, target, count;
@@ -63,7 +63,7 @@ class Translation {
     width_ = size_bytes(out_.type);
   }
 
-  /// Arrays that are read and written make the whole program one in place.
+  /// If any array is both read and written, the whole program works in place.
   void place_arrays() {
     const auto slots = static_cast<std::size_t>(plans_[0].slots.size());
     std::vector<bool> is_read(slots, false), is_written(slots, false);
@@ -152,7 +152,7 @@ class Translation {
                     amount(move.bytes(), "byte"));
       const auto one = [&](Index from_bytes, Index to_bytes, Index bytes) {
         const auto first = [&](End end) { return out_.first_elements[std::size_t(end.rank)][std::size_t(end.slot)]; };
-        // Halves of complex numbers are moved together: layouts keep them side by side.
+        // The halves of complex numbers move together: layouts keep them side by side.
         const Stretch next{source.rank, target.rank, first(source) + (move.source.offset_bytes + from_bytes) / width_,
                            first(target) + (move.target.offset_bytes + to_bytes) / width_, bytes / width_};
         if (!out.empty() && out.back().source_rank == next.source_rank && out.back().target_rank == next.target_rank &&
@@ -189,7 +189,7 @@ class Translation {
   }
 
   PlanProgram write() {
-    // Chunks are as long as all stretches and buffers allow.
+    // Uses the longest chunks that divide all stretches and buffers.
     Index grain = std::gcd(input_, output_);
     for (const auto* const list : {&before_, &moved_, &after_})
       for (const Stretch& one : *list) grain = std::gcd(grain, std::gcd(std::gcd(one.source, one.target), one.count));
@@ -231,7 +231,7 @@ class Translation {
     };
     copy_all(before_);
     meet(false);
-    // Equal lengths side by side: MSCCL++'s language joins them to one step.
+    // Groups equal lengths, which MSCCL++'s language joins into one step.
     std::stable_sort(moved_.begin(), moved_.end(), [](const Stretch& a, const Stretch& b) {
       return std::tuple(a.source_rank, a.target_rank, a.count) < std::tuple(b.source_rank, b.target_rank, b.count);
     });

@@ -1,6 +1,6 @@
-// A transfer plan as a program of channel operations (program/program.hpp), to be shown, proved, predicted and executed
-// like any other. On CPUs the exchange that the plan is for is faster: it moves whole boxes, where a program has a step
-// for every stretch of neighbouring elements.
+// A transfer plan as a program of channel operations (program/program.hpp), which can be shown, proved, predicted and
+// executed like any other program. On CPUs an exchange of the same plan is faster: it moves whole boxes, while the
+// program has a step for every stretch of consecutive elements.
 #pragma once
 
 #include <span>
@@ -13,20 +13,19 @@ namespace tranship {
 
 struct PlanProgram {
   Program program;
-  /// What the input and the output of every rank have: as many as the largest one, so that all have as many. Elements
-  /// of several arrays lie one after the other, each dense and row-major, those of smaller ranks without what is
-  /// missing.
+  /// Elements in the input and in the output of every rank. All ranks have as many as the largest one. The elements of
+  /// several arrays lie one after the other, each array dense and row-major; smaller ranks leave the rest unused.
   Index elements = 0;
-  /// Where each array begins, for each rank; of arrays that are read only in the input, else in the output.
+  /// Where each array begins, per rank: in the input for arrays that are only read, else in the output.
   std::vector<std::vector<Index>> first_elements;
   ElementType type = ElementType::u8;
 };
 
-/// The program of the plans of all ranks, which come from one call with the same arguments. A halo works in place: its
-/// input is its output. What the plan of a redistribution does not write holds anything in the output. Throws
-/// `invalid_use` where the plans are not those of ranks 0, 1, ... in order; `unsupported` where they combine, negate or
-/// write zeros, where their arrays have elements of different sizes, or where the program would have more than 2^20
-/// steps (the message says how many stretches there are).
+/// Returns the program of the plans of all ranks, which must come from the same call with the same arguments. A halo
+/// works in place: its input is its output. Elements that a redistribution does not write are undefined in the output.
+/// Throws `invalid_use` if the plans are not those of ranks 0, 1, ... in order. Throws `unsupported` if they combine,
+/// negate or write zeros, if their arrays have elements of different sizes, or if the program would have more than 2^20
+/// steps (the message gives the number of stretches).
 PlanProgram program_of(std::span<const TransferPlan> plans);
 
 }  // namespace tranship

@@ -7,7 +7,7 @@
 namespace tranship {
 namespace {
 
-/// A loop around stretches, with a stride that is not negative.
+/// A loop around stretches; its stride is not negative.
 struct Loop {
   Index stride = 0;
   Index extent = 0;
@@ -48,7 +48,7 @@ void for_each_stretch(const LoweredMove& move, MoveSide side, FunctionRef<void(I
   const Index offset = (is_source ? move.source : move.target).offset_bytes;
   if (move.is_indexed) {
     const IndexedBlock& rows = move.indexed;
-    const auto& list = is_source ? move.source_rows : move.target_rows;  // the block's own are those of a run
+    const auto& list = is_source ? move.source_rows : move.target_rows;  // the block's own lists are those for run()
     const Index stride = is_source ? rows.source_row_stride : rows.target_row_stride;
     if (rows.row_length > 0)
       for (Index i = 0; i < rows.count; ++i)

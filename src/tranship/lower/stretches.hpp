@@ -1,5 +1,4 @@
-// Private: the bytes of an array that a lowered move reads or writes, as stretches, for those who look at what is moved
-// and do not move it.
+// Private: lists the bytes of an array that a lowered move reads or writes, as stretches, for code that inspects moves.
 #pragma once
 
 #include <tranship/base/function_ref.hpp>
@@ -8,8 +7,8 @@
 
 namespace tranship {
 
-/// Calls `f(offset_bytes, size_bytes)` for stretches of the array on one side of a move that has been lowered and not
-/// routed; offsets count from the first byte of its slot. Stretches that follow each other within a loop are one.
+/// Calls `f(offset_bytes, size_bytes)` for the stretches of the array on one side of a move that has been lowered but
+/// not routed. Offsets count from the first byte of the slot. Consecutive stretches within a loop are joined.
 void for_each_stretch(const LoweredMove& move, MoveSide side, FunctionRef<void(Index, Index)> f);
 
 }  // namespace tranship

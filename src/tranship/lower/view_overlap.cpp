@@ -9,7 +9,7 @@
 namespace tranship {
 namespace {
 
-/// Addresses and their distances fit with room for sums.
+/// Addresses and their distances fit, with room for sums.
 using Wide = __int128;
 using Modular = unsigned __int128;
 
@@ -24,8 +24,8 @@ struct Term {
   Wide bound = 0;
 };
 
-/// The bytes of one plane of a view: chunks of `width` bytes, the first at `lower`, `count` of them a stride apart in
-/// each dimension. Strides are positive, counts above 1.
+/// The bytes of one plane of a view: chunks of `width` bytes, the first at `lower`, and `count` chunks a stride apart
+/// in each dimension. Strides are positive; counts are above 1.
 struct Lattice {
   struct Dimension {
     Wide stride = 0;
@@ -33,7 +33,7 @@ struct Lattice {
   };
   Wide lower = 0;
   Wide width = 0;
-  std::vector<Dimension> dims;  // by stride, ascending
+  std::vector<Dimension> dims;  // by increasing stride
   bool repeats = false;         // some stride is 0
 
   Wide upper() const {
@@ -53,7 +53,7 @@ Lattice lattice_of(const void* data, Index unit, const StridedView& view) {
     if (stride != 0) out.dims.push_back({stride < 0 ? -stride : stride, count});
   }
   std::sort(out.dims.begin(), out.dims.end(), [](const auto& a, const auto& b) { return a.stride < b.stride; });
-  // What follows without a gap becomes one chunk, or one dimension.
+  // Joins chunks and dimensions that continue each other without a gap.
   std::vector<Lattice::Dimension> joined;
   for (const Lattice::Dimension& d : out.dims) {
     if (joined.empty() && d.stride == out.width)
@@ -78,7 +78,8 @@ std::vector<Lattice> lattices_of(const StridedView& view) {
   return out;
 }
 
-/// The sum of floor((first + i * step) / period) over all i in [0, count), modulo 2^128; nothing is negative.
+/// Returns the sum of floor((first + i * step) / period) over all i in [0, count), modulo 2^128. No argument may be
+/// negative.
 Modular floor_sum(Modular first, Modular step, Modular count, Modular period) {
   Modular out = 0;
   while (count > 0) {
@@ -86,7 +87,7 @@ Modular floor_sum(Modular first, Modular step, Modular count, Modular period) {
         first / period * count + step / period * (count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count);
     first %= period;
     step %= period;
-    // The points under the line, counted from the other side: the line with the axes exchanged.
+    // Counts the points under the line from the other side, with the axes exchanged.
     const Modular end = first + step * count;
     count = end / period;
     first = end % period;
@@ -95,22 +96,22 @@ Modular floor_sum(Modular first, Modular step, Modular count, Modular period) {
   return out;
 }
 
-/// Whether some i in [0, count) has (first - i * step) modulo `period` <= slack; slack < period.
+/// Returns true if (first - i * step) modulo `period` <= slack for some i in [0, count); requires slack < period.
 bool comes_near(Wide first, Wide step, Wide count, Wide period, Wide slack) {
   const auto floored = [&](Wide x) { return Modular((x % period + period) % period); };
   const Modular from = floored(first), by = floored(-step);
-  // One for each such i, and 0 for all others.
+  // Each such i adds one; all others add 0.
   return floor_sum(from + Modular(period), by, Modular(count), Modular(period)) !=
          floor_sum(from + Modular(period - 1 - slack), by, Modular(count), Modular(period));
 }
 
-/// Whether the terms and a number in [0, slack] can make up `wanted`: from the largest coefficient down, of which few
-/// multiples are near enough for the rest, to the last two, for which there is a formula.
+/// Decides whether the terms and a number in [0, slack] can add up to `wanted`. It goes from the largest coefficient
+/// down, of which only a few multiples are near enough for the rest, to the last two, for which there is a formula.
 class Sums {
  public:
   Sums(std::vector<Term> terms, Wide slack) : slack_(slack) {
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient > b.coefficient; });
-    // Multiples that follow each other without a gap are slack.
+    // Multiples without gaps between them count as slack.
     for (; !terms.empty() && terms.back().coefficient <= slack_ + 1; terms.pop_back())
       slack_ += terms.back().coefficient * terms.back().bound;
     for (const Term& term : terms)
@@ -146,7 +147,7 @@ class Sums {
     return false;
   }
 
-  /// The terms from one on: their largest sum with the slack, and what divides all of them.
+  /// The terms from one on: their largest sum including the slack, and their common divisor.
   struct Rest {
     Wide largest = 0;
     Wide divisor = 0;
@@ -159,18 +160,18 @@ class Sums {
 
 bool share_bytes(const Lattice& a, const Lattice& b) {
   if (a.upper() <= b.lower || b.upper() <= a.lower) return false;
-  // a.lower + sum(s x) + e = b.lower + sum(t y) + f, with e and f within the chunks; y and f are counted backward.
+  // a.lower + sum(s x) + e = b.lower + sum(t y) + f, with e and f within the chunks; y and f count backward.
   std::vector<Term> terms;
   for (const Lattice* lattice : {&a, &b})
     for (const Lattice::Dimension& d : lattice->dims) terms.push_back({d.stride, d.count - 1});
   return Sums(std::move(terms), a.width + b.width - 2).reach(b.upper() - 1 - a.lower);
 }
 
-/// Whether chunk x of one lattice and chunk y of the other share a byte for some x and y that differ. Both have the
-/// same dimensions; the first chunks, of these widths, lie `apart` bytes from each other.
+/// Returns true if chunk x of one lattice and chunk y of the other share a byte for some x != y. Both have the same
+/// dimensions; their first chunks, of these widths, lie `apart` bytes from each other.
 bool share_out_of_step(const std::vector<Lattice::Dimension>& dims, Wide width, Wide other_width, Wide apart) {
-  // Chunks whose largest dimension that differs is k are 1 + x of its strides apart; the others make up for that, up to
-  // less than a chunk.
+  // If k is the largest dimension in which the chunks differ, they are 1 + x strides of k apart, and the smaller
+  // dimensions compensate for that up to less than a chunk.
   Wide below = 0;  // how far the smaller dimensions reach
   std::vector<Term> smaller;
   for (const Lattice::Dimension& d : dims) {

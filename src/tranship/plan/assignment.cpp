@@ -9,20 +9,20 @@
 namespace tranship {
 namespace {
 
-/// Rows that may be looked at for each row of the matrix before prices are sought by bidding.
+/// Looks at rows, per row of the matrix, before bidding for prices begins.
 constexpr Index looks_before_bidding = 12;
-/// Bids for each row of the matrix in one round of bidding; where ties make a round longer, the paths are faster.
+/// Bids, per row of the matrix, in one round of bidding. If ties make a round longer than this, paths are faster.
 constexpr Index bids_of_round_max = 16;
-/// By so much each round of bidding is finer than the one before it.
+/// Each round of bidding uses a step that is smaller by this factor.
 constexpr Index round_ratio = 7;
 
-/// Columns have prices and rows have profits: the slack of a place, profit + price - weight, is never negative, and the
-/// places that are taken have none. Then no other assignment of these rows has a larger sum. Rows join one by one,
-/// along the shortest path of slack to a free column (Kuhn 1955; Jonker and Volgenant 1987), or, while many paths have
-/// one length, many at once (Hopcroft and Karp 1973). From bad prices the paths are long where all places are nearly
-/// alike: there the rows bid for prices first, ever more finely (Bertsekas 1988).
+/// Columns have prices and rows have profits. The slack of a place, profit + price - weight, is never negative, and
+/// assigned places have slack 0; so no other assignment of these rows has a larger sum. Rows join one by one along the
+/// shortest path of slack to a free column (Kuhn 1955; Jonker and Volgenant 1987), or many at once while many paths
+/// have the same length (Hopcroft and Karp 1973). If nearly all places are alike, bad prices make the paths long: then
+/// the rows first bid for prices in ever smaller steps (Bertsekas 1988).
 ///
-/// The weight of a place is (gain, whether it is on the diagonal) as one number of two digits.
+/// The weight of a place is the pair (gain, is on the diagonal), stored as one number of two digits.
 template <class Weight>
 class Assignment {
  public:
@@ -55,7 +55,7 @@ class Assignment {
     return profit_[row] + price_[column] - weight(row, column);
   }
 
-  /// Assigns all rows under the present prices; gives up where that takes more than `looks_max` looks at a row.
+  /// Assigns all rows under the present prices. Returns false if it needs more than `looks_max` looks at a row.
   bool complete(std::size_t looks_max) {
     std::fill(column_of_.begin(), column_of_.end(), none);
     std::fill(row_of_.begin(), row_of_.end(), none);
@@ -65,7 +65,7 @@ class Assignment {
     }
     looks_ = 0;
     std::size_t free = n_ - take_without_slack(looks_max);
-    // As long as each search of all free rows together ends in many paths.
+    // Continues while each search from all free rows finds many paths.
     for (std::size_t found = n_; free > 0 && found * 48 >= n_; free -= found) {
       if (looks_ > looks_max) return false;
       search_from_all();
@@ -80,8 +80,8 @@ class Assignment {
     return true;
   }
 
-  /// Takes paths that have no slack, from free rows to free columns, until there are no more of them or too many looks:
-  /// each time all the shortest ones that do not meet. Returns how many.
+  /// Assigns along paths without slack, from free rows to free columns, until no path is left or the looks are used up.
+  /// Each pass takes a maximal set of disjoint shortest paths. Returns the number of rows that it assigned.
   std::size_t take_without_slack(std::size_t looks_max) {
     std::size_t all = 0;
     for (std::size_t found = 1; found > 0 && looks_ <= looks_max; all += found) {
@@ -140,7 +140,7 @@ class Assignment {
     }
   }
 
-  /// Changes prices and profits so that some path from a free row to a free column has no slack.
+  /// Changes prices and profits such that some path from a free row to a free column has no slack.
   void search_from_all() {
     std::fill(distance_.begin(), distance_.end(), std::numeric_limits<Weight>::max());
     std::vector<char> done(n_, 0);
@@ -178,7 +178,7 @@ class Assignment {
     }
     std::vector<std::pair<std::size_t, Weight>> rows{{root, Weight(0)}};
     ++looks_;
-    // Columns in the order of `order_`: [0, low) have been looked at, [low, up) are as near as any other one.
+    // Columns in the order of `order_`: [0, low) are done; [low, up) have the smallest distance of the others.
     std::size_t low = 0, up = 0, end = none;
     Weight nearest = 0;
     while (end == none) {
@@ -217,7 +217,7 @@ class Assignment {
     take_path(root, end);
   }
 
-  /// Finds prices under which every row can have a place that is nearly its best one.
+  /// Finds prices under which every row can get a place that is nearly its best.
   void bid() {
     std::fill(price_.begin(), price_.end(), 0);
     Weight step = 1;
@@ -254,7 +254,7 @@ class Assignment {
   std::vector<Weight> price_, profit_;
   std::vector<std::size_t> column_of_, row_of_;
   std::size_t looks_ = 0;
-  // Of a search:
+  // State of a search:
   std::vector<std::size_t> order_;
   std::vector<Weight> distance_;
   std::vector<std::size_t> from_;
@@ -263,7 +263,7 @@ class Assignment {
 }  // namespace
 
 std::vector<Index> best_assignment(const std::vector<Index>& gains, Index rows) {
-  // Prices and distances are sums of a few weights for each row.
+  // Prices and distances are sums of a few weights per row.
   using Wide = __int128;
   const auto fits = [&](Index most) {
     return (Wide(most) * (rows + 1) + 1) * 4 * (rows + 1) < std::numeric_limits<Index>::max();

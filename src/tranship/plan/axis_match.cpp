@@ -10,21 +10,21 @@ namespace tranship {
 namespace {
 
 /// Members [first, first + count) of a comb of wanted intervals, and the cells of a slice, relative to its first, that
-/// they may take.
+/// the members may take.
 struct Offer {
   Index first;
   Index count;
   Interval cells;
 };
 
-/// What a slice of the source offers to the slices of the target. The first and the last point of a slice of interfaces
-/// are owned by the parts beside it as well, and the nearest part gives: below its last point a slice of the target
-/// reads the part above such a point, from its last point on the part below. Member k of the target is as if it began
-/// at `begin` + k * period. Offers of no members say nothing.
+/// Returns what a slice of the source offers to the slices of the target. Neighbouring parts also own the first and
+/// last point of a slice of interfaces, and the nearest part gives them: below its last point a target slice reads such
+/// a point from the part above, from its last point on from the part below. Member k of the target counts as beginning
+/// at `begin` + k * period. Offers without members are empty.
 std::array<Offer, 3> offers(const AxisParts& source, const SliceFamily& slice, Index begin, const SliceFamily& target) {
   if (source.partition().points != Points::interfaces) return {{{0, target.count, {0, slice.length}}}};
   const Index first = slice.start, last = slice.start + slice.length - 1;
-  const Index turn = begin + std::max<Index>(target.length - 1, 1);  // of member 0: from here on the part below gives
+  const Index turn = begin + std::max<Index>(target.length - 1, 1);  // member 0: the part below gives points from here
   const auto members_turning_at_or_below = [&](Index point) {
     if (target.period == 0) return point < turn ? 0 : target.count;
     return std::clamp<Index>(floor_divide(point - turn, target.period) + 1, 0, target.count);
@@ -36,7 +36,7 @@ std::array<Offer, 3> offers(const AxisParts& source, const SliceFamily& slice, I
            {across, target.count - across, {0, upper}}}};
 }
 
-/// Whether a lattice is to take the place of the runs in which two combs meet.
+/// Returns true if a lattice should replace the runs in which two combs meet.
 bool is_worth_it(const RunLattice& lattice) {
   const LocalComb &a = lattice.source, &b = lattice.target;
   if (std::max(a.count, b.count) < lattice_runs_min || a.length + b.length <= lattice_runs_min) return false;
@@ -57,7 +57,7 @@ Interval AxisWant::source_interval() const noexcept {
 
 void append_runs(const AxisParts& source, Index part, const AxisWant& want, AxisEntry& entry) {
   const SliceFamily& target = want.family;
-  // The last slice of a mirrored family comes first in the source. There the wanted intervals and the slices begin at:
+  // The last slice of a mirrored family comes first in the source. In that order, wanted intervals and slices begin at:
   const Index last = target.count - 1;
   const Index mirrored_by = want.sign > 0 ? 0 : last * target.period;
   const Interval wanted = want.source_interval();
@@ -152,7 +152,7 @@ std::vector<AxisPiece> resolve_edges(const AxisParts& target, const SliceFamily&
         piece.from_local = local_zero + local_cell;
         break;
       case EdgePolicy::toroidal:
-        // Interfaces 0 and period are one: what lies to the left counts down from it, what lies to the right counts up.
+        // Interfaces 0 and `period` are the same point. On the left, coordinates count down from it; on the right, up.
         const Index shift = from >= extent && target.partition().points == Points::interfaces ? 1 : 0;
         for (Index x = from; x < to;) {
           const Index turn = floor_divide(x - shift, period);

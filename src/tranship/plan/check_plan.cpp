@@ -20,7 +20,7 @@ const char* name_of(End end) {
   return end == End::source ? "source" : "target";
 }
 
-/// `where` is a text, or makes one: most of them are never needed.
+/// `where` is a text or a function that makes one, because most of these texts are never needed.
 template <class Where, class... Args>
 [[noreturn]] void refuse(const Where& where, fmt::format_string<Args...> format, Args&&... args) {
   const std::string problem = fmt::format(format, std::forward<Args>(args)...);
@@ -42,7 +42,7 @@ struct WideComb {
   Wide end() const { return start + (count - 1) * pitch + length; }
 };
 
-/// The cells of one end of a run, as seen from below. A step of 0 stays on one cell.
+/// Returns the cells of one end of a run, in increasing order. A step of 0 stays on one cell.
 WideComb comb_of(const Run& run, End end) {
   const Wide start = end == End::source ? run.source : run.target;
   const Wide step = end == End::source ? run.source_step : run.target_step;
@@ -83,7 +83,7 @@ class Checker {
   }
 
  private:
-  /// Whether what arrives is combined with what is there, which may then come many times.
+  /// Returns true when received values are combined with the target, so that a cell may be written several times.
   bool combines() const {
     return plan_.kind == PlanKind::redistribution_adjoint || plan_.kind == PlanKind::halo_adjoint;
   }
@@ -95,7 +95,7 @@ class Checker {
     total_bytes(where, slot.type, [&] { return checked_product(slot.local_extents); });
   }
 
-  /// Refuses a number of cells whose bytes overflow.
+  /// Throws if the bytes of this many cells overflow.
   template <class Count>
   static void total_bytes(const std::string& where, ElementType type, Count&& count) {
     const Result<Index> bytes = attempt([&] { return checked_multiply(count(), size_bytes(type)); });
@@ -108,7 +108,7 @@ class Checker {
     return plan_.slots[number];
   }
 
-  /// What groups and lists have in common.
+  /// Checks the members that groups and lists have in common.
   template <class Moves>
   void check_slots_and_map(const Moves& moves, const std::string& where) const {
     const Slot &source = slot(moves.source_slot, where), &target = slot(moves.target_slot, where);
@@ -130,12 +130,12 @@ class Checker {
              count - 1);
   }
 
-  /// The cells of one end must lie in [0, extent).
+  /// Throws unless the cells of one end lie in [0, extent).
   template <class Where>
   static void check_range(const Run& run, End end, Index extent, const Where& where) {
     const WideComb comb = comb_of(run, end);
     if (comb.start >= 0 && comb.end() <= extent) return;
-    // Numbers that no array has are shown as the nearest that a text can hold.
+    // Numbers that do not fit in 64 bits are shown as the nearest that does.
     auto shown = [](Wide value) { return Index(std::clamp<Wide>(value, INT64_MIN, INT64_MAX)); };
     refuse(where, "{} cells {} to {} are outside [0, {})", name_of(end), shown(comb.start), shown(comb.end() - 1),
            extent);
@@ -180,7 +180,7 @@ class Checker {
     return cells.value();
   }
 
-  /// Cells of some runs; refuses an overflow.
+  /// Returns the cells of some runs; throws on overflow.
   static Index cells_of(const std::vector<Run>& runs, const std::string& where) {
     const Result<Index> cells = attempt([&] {
       Index sum = 0;
@@ -204,7 +204,7 @@ class Checker {
     check_dims(group.target_dims, tables, End::target, where);
     check_peers(group, mine, where);
 
-    // Entries of which this rank is the peer: there both ends are here.
+    // If this rank is the peer of an entry, both ends of the entry are here.
     std::vector<std::vector<char>> own = own_entries(group, mine);
     const End theirs = mine == End::target ? End::source : End::target;
     Indices sums;
@@ -240,7 +240,7 @@ class Checker {
                               : plan_.slots[group.target_slot].local_extents[group.target_dims[k]];
   }
 
-  /// The dimension of the peers' grid that table k runs along.
+  /// Returns the dimension of the peers' grid along which table k runs.
   static int peer_dim(const TransferGroup& group, End mine, std::size_t k) {
     return mine == End::target ? group.source_dims[k] : group.target_dims[k];
   }
@@ -333,7 +333,7 @@ class Checker {
                 [&] { return checked_multiply(Index(list.source_cells.size()), list.inner); });
   }
 
-  /// Cells of the leading dimensions when the trailing ones hold `inner` elements.
+  /// Returns the cells of the leading dimensions if the trailing dimensions hold `inner` elements.
   static Index leading_cells(const Indices& extents, Index inner, const std::string& where) {
     if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
     Index trailing = 1;
@@ -367,8 +367,7 @@ class Checker {
     total_bytes(where, plan_.slots[fill.slot].type, [&] { return checked_product(sums); });
   }
 
-  /// The cells that a group writes are a product; two products have nothing in common when they have nothing in common
-  /// in one dimension.
+  /// A group writes a product of cells. Two products are disjoint if they are disjoint in one dimension.
   void check_groups_written_once() const {
     ComparisonBudget budget;
     std::vector<std::vector<WrittenCells>> written;  // per group and target dimension

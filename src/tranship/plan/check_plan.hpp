@@ -1,24 +1,24 @@
-// Private: Checking a plan before it is run: nothing that passes reads or writes outside the local arrays of its rank.
+// Private: Checks a plan before it runs. A plan that passes reads and writes only inside the local arrays of its rank.
 //
-// Plans made by the planners pass; what is checked here is what a plan file, or a plan put together by hand, could get
-// wrong. What a peer does with its end is the peer's to check.
+// Plans of the planners always pass. The check is for plan files and hand-made plans. It does not check the peers'
+// ends; each peer checks its own.
 #pragma once
 
 #include <tranship/plan/transfer_plan.hpp>
 
 namespace tranship {
 
-/// Transfers that one group may stand for: more than any world has ranks.
+/// Limit on the transfers of one group: more than any world has ranks.
 inline constexpr Index transfers_per_group_max = Index(1) << 24;
 
-/// Fails with `invalid_use`, saying what is wrong, where in the plan and with which numbers, unless
+/// Fails with `invalid_use`, naming the fault, its place in the plan and the numbers, unless
 /// - slots, grids, dimensions, peers and element maps fit each other and the kind of the plan;
 /// - every index lies within the slot's local extents on this rank's side; on both sides where the peer is this rank;
 /// - no count of cells or bytes overflows;
-/// - no cell of this rank is written twice by what it receives, unless received values are added up. This is exact for
-///   all that planners make, and for other plans up to some millions of comparisons and some ten thousand stretches; a
-///   plan that would need more is not checked further in this one respect.
-/// Takes time in proportion to the runs and lattices of the plan, not to the cells.
+/// - no cell of this rank is written twice by received values, unless the plan combines them. This is exact for plans
+///   of the planners. For other plans it is exact up to some millions of comparisons and some ten thousand stretches; a
+///   plan that needs more is not checked further in this respect.
+/// Time grows with the runs and lattices of the plan, not with the cells.
 Result<void> check_plan(const TransferPlan& plan);
 
 }  // namespace tranship

@@ -5,11 +5,11 @@
 namespace tranship {
 namespace {
 
-/// The numbers n of [0, count) for which first + n * step lies in `within`: an interval, as the steps are even.
+/// Returns the numbers n of [0, count) for which first + n * step lies in `within`; they form an interval.
 Interval numbers_within(Index first, Index step, Index count, Interval within) {
   if (step == 0) return within.contains(first) ? Interval{0, count} : Interval{};
   if (step < 0) {
-    // Seen from the other side the steps go up.
+    // Negates everything, so that the step is positive.
     first = -first;
     step = -step;
     within = {1 - within.upper, 1 - within.lower};
@@ -17,7 +17,7 @@ Interval numbers_within(Index first, Index step, Index count, Interval within) {
   return intersect({0, count}, {ceil_divide(within.lower - first, step), ceil_divide(within.upper - first, step)});
 }
 
-/// The cells `cells` of the repeats `repeats`.
+/// Returns the cells `cells` of the repeats `repeats`.
 Run cut(const Run& run, Interval repeats, Interval cells) {
   Run out = run;
   out.source += repeats.lower * run.source_pitch + cells.lower * run.source_step;
@@ -27,7 +27,7 @@ Run cut(const Run& run, Interval repeats, Interval cells) {
   return out;
 }
 
-/// From the lowest to the highest offset of the cells of one repeat, or of the repeats.
+/// Returns the interval from the lowest to the highest offset of `count` cells or repeats.
 Interval reach(Index count, Index step) {
   const Index last = (count - 1) * step;
   return {std::min<Index>(0, last), std::max<Index>(0, last)};

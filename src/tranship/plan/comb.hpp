@@ -1,7 +1,7 @@
-// Private: Where two combs of intervals meet: the arithmetic behind runs. With g = gcd of the periods, a member of one
-// and a member of the other whose distance is c can only meet when g divides their phase difference plus c, so at most
-// ceil(W/g) distances count (W: the window of distances at which they touch), and each gives one meeting by one
-// extended gcd.
+// Private: Finds where two combs of intervals meet: the arithmetic behind runs. Let g be the gcd of the periods. A
+// member of one comb can meet a member of the other at distance c only if g divides their phase difference plus c. So
+// at most ceil(W/g) distances matter (W: the number of distances at which members touch), and each of them gives one
+// meeting by one extended gcd.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tranship {
 
-/// `count` intervals of `length`, `period` apart.
+/// `count` intervals of `length` cells, `period` apart.
 struct Comb {
   Index start;
   Index length;
@@ -20,8 +20,8 @@ struct Comb {
   Index count;
 };
 
-/// Where two combs meet: `count` stretches of `length`; stretch k lies in member a + k*a_step at a_offset + k*a_drift,
-/// and in member b + k*b_step at b_offset + k*b_drift.
+/// A meeting of two combs: `count` stretches of `length` cells. Stretch k lies in member a + k*a_step at a_offset +
+/// k*a_drift, and in member b + k*b_step at b_offset + k*b_drift.
 struct CombMeeting {
   Index a, a_step, a_offset, a_drift;
   Index b, b_step, b_offset, b_drift;
@@ -30,8 +30,8 @@ struct CombMeeting {
   CombMeeting mirrored() const { return {b, b_step, b_offset, b_drift, a, a_step, a_offset, a_drift, length, count}; }
 };
 
-/// One interval (member `b` of a comb, starting at `start`) against a comb: whole members in one meeting, cut ones
-/// alone. Members may overlap each other, so that several are cut at either end.
+/// Meets one interval (member `b` of a comb, starting at `start`) with a comb: all members inside it in one meeting,
+/// and each cut member in its own. Members may overlap, so several may be cut at either end.
 template <class Emit>
 void meet_interval(const Comb& a, Index b, Index start, Index length, Emit&& emit) {
   const Index end = start + length, period = std::max<Index>(1, a.period);
@@ -52,7 +52,7 @@ void meet_interval(const Comb& a, Index b, Index start, Index length, Emit&& emi
   cut(last + 1, high);
 }
 
-/// A comb whose members are all one interval, as the turns around a torus are: what one of them meets, all meet.
+/// Meets a comb with one whose members are all the same interval, as the turns around a torus are.
 template <class Emit>
 void meet_turns(const Comb& a, const Comb& b, Emit&& emit) {
   meet_interval(a, 0, b.start, b.length, [&](CombMeeting m) {
@@ -65,7 +65,7 @@ void meet_turns(const Comb& a, const Comb& b, Emit&& emit) {
   });
 }
 
-/// x with x * a = 1 modulo m, for coprime a and m.
+/// Returns x with x * a = 1 modulo m, for coprime a and m.
 inline Index inverse_modulo(Index a, Index m) {
   Index r0 = m, r1 = floor_modulo(a, m), t0 = 0, t1 = 1;
   while (r1 != 0) {
@@ -76,7 +76,7 @@ inline Index inverse_modulo(Index a, Index m) {
   return m == 1 ? 0 : floor_modulo(t0, m);
 }
 
-/// Calls `emit` with the meetings of two combs.
+/// Calls `emit` with all meetings of two combs.
 template <class Emit>
 void meet(const Comb& a, const Comb& b, Emit&& emit) {
   if (a.length <= 0 || b.length <= 0 || a.count <= 0 || b.count <= 0) return;
@@ -86,7 +86,7 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
 
   const Index g = std::gcd(a.period, b.period);
   const Index window = a.length + b.length - 1;
-  // Where one side has fewer members than there are distances, go through its members instead.
+  // If one side has fewer members than there are distances, loops over its members instead.
   if (std::min(a.count, b.count) < window / g) {
     if (b.count <= a.count) {
       for (Index k = 0; k < b.count; ++k) meet_interval(a, k, b.start + k * b.period, b.length, emit);
@@ -106,7 +106,7 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
     const Index c = (delta - phase) / g;
     Index t = static_cast<Index>(static_cast<__int128>(floor_modulo(c, ma)) * inverse % ma);
     const __int128 u_wide = (static_cast<__int128>(t) * mb - c) / ma;
-    // Solutions are (t + k*ma, u + k*mb). The first with t >= 0 and u >= 0:
+    // Solutions are (t + k*ma, u + k*mb). This is the first with t >= 0 and u >= 0:
     Index u = 0;
     if (u_wide < 0) {
       const __int128 k = (-u_wide + mb - 1) / mb;
@@ -118,7 +118,7 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
       if (u_wide >= a.count) continue;
       u = static_cast<Index>(u_wide);
     }
-    // t is the least non-negative solution of its class, but u may allow none below it.
+    // t is the least non-negative solution, but u may require a larger one.
     if (t >= b.count || u >= a.count) continue;
     const Index count = std::min((b.count - 1 - t) / ma, (a.count - 1 - u) / mb) + 1;
     const Index a_offset = std::max<Index>(delta, 0), b_offset = std::max<Index>(-delta, 0);

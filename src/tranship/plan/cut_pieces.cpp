@@ -5,7 +5,7 @@
 namespace tranship {
 namespace {
 
-/// The slices of a family from number `first` on.
+/// Returns `count` slices of a family from number `first` on.
 SliceFamily part_of(const SliceFamily& family, Index first, Index count) {
   SliceFamily out = family;
   out.number += first;
@@ -15,7 +15,7 @@ SliceFamily part_of(const SliceFamily& family, Index first, Index count) {
   return out;
 }
 
-/// Appends what a piece has of an interval of cells: of the source's where they are given, else of those at the edge.
+/// Appends the part of a piece that cut_pieces() keeps.
 void append_cut(const AxisPiece& piece, Index extent, Interval cells, std::vector<AxisPiece>& out) {
   const AxisWant& want = piece.want;
   const SliceFamily& f = want.family;
@@ -36,7 +36,7 @@ void append_cut(const AxisPiece& piece, Index extent, Interval cells, std::vecto
     if (cut.want.lower < cut.want.upper) out.push_back(std::move(cut));
   };
   if (f.count == 1 || f.period == 0) return append(0, f.count);
-  // Slices [begin, end) touch the interval, [inner, inner_end) lie in it.
+  // Slices [begin, end) touch the interval; [inner, inner_end) lie inside it.
   const Index lower = f.start + want.lower + want.offset, upper = f.start + want.upper + want.offset;
   const auto clamp = [&](Index slice) { return std::clamp<Index>(slice, 0, f.count); };
   const Index begin = clamp(floor_divide(cells.lower - upper, f.period) + 1);

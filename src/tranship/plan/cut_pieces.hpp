@@ -1,4 +1,4 @@
-// Private: Cutting what a part wants along one dimension to an interval of cells.
+// Private: Cuts what a part wants along one dimension to an interval of cells.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace tranship {
 
-/// What pieces have of an interval of cells: of the source's where they are given, else of the cells at the edge of an
-/// array of `extent` cells, of which they are copies, or beyond which they lie.
+/// Returns what pieces have in the interval `cells`. Given pieces are cut to the source cells in the interval. Other
+/// pieces are kept whole if the interval contains the edge cell that they copy, or beyond which they lie, in an array
+/// of `extent` cells.
 std::vector<AxisPiece> cut_pieces(const std::vector<AxisPiece>& pieces, Index extent, Interval cells);
 
 }  // namespace tranship

@@ -1,4 +1,4 @@
-// Private: the words of plan files and explanations, both ways (with `named` of layout/enum_names.hpp).
+// Private: the words of plan files and explanations, in both directions (with `named` of layout/enum_names.hpp).
 #pragma once
 
 #include <tranship/layout/enum_names.hpp>

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int messages_shown_max = 20;
 
-/// Which side of a group this rank is on.
+/// The side of a group on which this rank is.
 enum class Direction : std::uint8_t { receive, send };
 
 Amount& operator+=(Amount& a, const Amount& b) {
@@ -26,10 +26,10 @@ Amount& operator+=(Amount& a, const Amount& b) {
   return a;
 }
 
-/// Lattices of more distances are counted by closed forms instead of run by run.
+/// Lattices with more distances are counted by closed forms and not run by run.
 constexpr Index distances_listed_max = 512;
 
-/// Of stretches, how many there are and how many bytes are in them.
+/// The number of some stretches, and the bytes in them.
 struct Tally {
   Index count = 0;
   Index bytes = 0;
@@ -47,7 +47,7 @@ class StretchCounter {
     by_length_[length] += {count, checked_multiply(checked_multiply(length, count), cell_bytes)};
   }
 
-  /// The stretches of a lattice, each of whose cells is `inner` cells in a row, so many times.
+  /// Adds the stretches of a lattice `repeats` times; each of its cells is `inner` cells in a row.
   void add(const RunLattice& lattice, Index inner, Index repeats, Index cell_bytes) {
     if (lattice.distances() <= distances_listed_max)
       return lattice.for_each_run([&](const Run& run) {
@@ -101,8 +101,8 @@ class StretchCounter {
     }
   };
 
-  /// The least number of [lower, upper] for which `f` is true; it is for `upper`, and for all above one for which it
-  /// is.
+  /// Returns the least number of [lower, upper] for which `f` is true. `f` must be true for `upper`, and must stay true
+  /// once it is.
   template <class F>
   static Index first_true(Index lower, Index upper, F&& f) {
     while (lower < upper) {
@@ -135,7 +135,8 @@ class StretchCounter {
     return out;
   }
 
-  /// The length of a bin, before which so many bytes are seen, up to which half of all are.
+  /// Returns the least length in a bin such that at least half of all bytes are in stretches of at most that length;
+  /// `seen` bytes are in earlier bins.
   Index median(Index floor, Index seen, Index total) const {
     std::vector<Tally> before;
     for (const Lattice& one : lattices_) before.push_back(one.up_to(floor - 1));
@@ -152,7 +153,7 @@ class StretchCounter {
   std::vector<Lattice> lattices_;
 };
 
-/// A group seen from one side: sums over its tables.
+/// A group seen from one side, which sums over its tables.
 class GroupView {
  public:
   GroupView(const TransferPlan& plan, const TransferGroup& group, Direction direction)
@@ -167,7 +168,7 @@ class GroupView {
     }
   }
 
-  /// Cells of all transfers that have entry e in table k, for all e.
+  /// Returns, for each entry e of table k, the cells of all transfers that use it.
   std::vector<Index> cells_by_entry(int k) const {
     std::vector<Index> out(cells_[k].size(), 0);
     if (group_.peer_grid < 0) {
@@ -187,7 +188,7 @@ class GroupView {
     return amount(cells);
   }
 
-  /// What this rank gives to itself.
+  /// Returns what this rank gives to itself.
   Amount local() const {
     if (group_.peer_grid < 0) {
       Index cells = 0;
@@ -209,11 +210,11 @@ class GroupView {
     return amount(cells);
   }
 
-  /// Cells of one transfer.
+  /// Returns the cells of one transfer.
   Amount amount_of(const Transfer& transfer) const { return amount(cells_at(transfer.entries)); }
 
   void count_stretches(StretchCounter& counter) const {
-    // Trailing dimensions that are moved whole belong to each stretch of the dimension before them.
+    // Trailing dimensions that move whole belong to each stretch of the dimension before them.
     const std::vector<int>& dims = direction_ == Direction::receive ? group_.target_dims : group_.source_dims;
     Index inner = 1;
     for (int d = tables() - 1; d >= 0; --d) {
@@ -268,7 +269,7 @@ class GroupView {
     return stretches_of(group_.axes[k][0].runs[0]) == std::pair<Index, Index>(extent, 1);
   }
 
-  /// Length and number of the stretches of a run along this rank's own dimension.
+  /// Returns the length and the number of stretches of a run along this rank's own dimension.
   std::pair<Index, Index> stretches_of(const Run& run) const {
     const Index step = direction_ == Direction::receive ? run.target_step : run.source_step;
     const Index pitch = direction_ == Direction::receive ? run.target_pitch : run.source_pitch;
@@ -307,7 +308,7 @@ struct Flow {
   Index messages = 0;
   Amount remote;
   Amount local;
-  std::map<Rank, Amount> by_peer;  ///< this rank included
+  std::map<Rank, Amount> by_peer;  ///< includes this rank
 };
 
 Flow flow_of(const TransferPlan& plan, Direction direction, StretchCounter& stretches) {
@@ -397,7 +398,7 @@ PlanSummary summarise(const TransferPlan& plan, StretchCounter& received, Stretc
 
 // --- The world ------------------------------------------------------------------------------------------------------
 
-/// Plans and adds up the ranks of some grids.
+/// Plans for the ranks of some grids and adds up the summaries.
 template <class Plan>
 WorldSummary summarise_world(PlanKind kind, std::vector<Rank> ranks, Plan&& plan) {
   std::sort(ranks.begin(), ranks.end());
@@ -427,7 +428,7 @@ void append_ranks(const ArraySpec& spec, std::vector<Rank>& ranks) {
 
 // --- Text -----------------------------------------------------------------------------------------------------------
 
-/// "1.5 MiB", or nothing below 1 KiB.
+/// Returns "1.5 MiB", or nothing below 1 KiB.
 std::string rounded(Index bytes) {
   const char* const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return "";
@@ -453,7 +454,7 @@ std::string text_of(const char* what, const Stretches& stretches) {
   Index total = 0;
   for (const StretchBin& bin : stretches.bins) total += bin.bytes;
   for (const StretchBin& bin : stretches.bins) {
-    // cells_min is a power of two, and its double less one always fits.
+    // cells_min is a power of two; twice that minus one always fits.
     const Index last = bin.cells_min + (bin.cells_min - 1);
     const std::string cells = last > bin.cells_min ? fmt::format("{} to {}", bin.cells_min, last) : "1";
     out += fmt::format("    {:>22} cells  {:>14} times  {:>5.1f} % of the bytes\n", cells, bin.count,

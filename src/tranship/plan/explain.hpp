@@ -1,7 +1,7 @@
-// Explaining plans: how much moves, between whom, and in how long stretches; as numbers, text and JSON.
+// Explains plans: how much moves, between which ranks, and in stretches of which lengths; as numbers, text and JSON.
 //
-// Computed from a plan's tables, never cell by cell. How it moves is not the plan's to say: a schedule explains itself
-// in run/.
+// Everything is computed from a plan's tables, never cell by cell. A plan does not say how data moves; a schedule
+// explains that in run/.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
-/// Stretches of `cells_min` to 2 * cells_min - 1 cells.
+/// All stretches of cells_min to 2 * cells_min - 1 cells.
 struct StretchBin {
   Index cells_min = 1;
   Index count = 0;
@@ -27,17 +27,17 @@ struct StretchBin {
   friend bool operator==(const StretchBin&, const StretchBin&) = default;
 };
 
-/// In how long stretches of consecutive cells of a local array, taken as row-major, data is read or written. Lengths
-/// are in cells; zero when nothing moves.
+/// Lengths of the stretches of consecutive cells in which data is read or written. The local array is taken as
+/// row-major. Lengths are in cells, and zero when nothing moves.
 struct Stretches {
   Index shortest = 0;
-  Index median = 0;  ///< half of the bytes move in stretches of this length or shorter
+  Index median = 0;  ///< half of the bytes move in stretches of at most this length
   Index longest = 0;
-  std::vector<StretchBin> bins;  ///< by powers of two, increasing, empty ones left out
+  std::vector<StretchBin> bins;  ///< by powers of two, increasing; empty bins are left out
   friend bool operator==(const Stretches&, const Stretches&) = default;
 };
 
-/// What goes from and to one peer: one message each way, whatever it is made of.
+/// The amounts that go from and to one peer: at most one message each way, whatever its arrays.
 struct PeerAmount {
   Rank peer = -1;
   Amount received;
@@ -45,41 +45,41 @@ struct PeerAmount {
   friend bool operator==(const PeerAmount&, const PeerAmount&) = default;
 };
 
-/// Peers that a summary lists: it enumerates no more transfers than this.
+/// A summary enumerates at most this many transfers; with more, it does not list peers.
 inline constexpr Index transfers_listed_max = Index(1) << 20;
 
 struct PlanSummary {
   PlanKind kind = PlanKind::redistribution;
-  /// How what arrives is combined with what is there, in the order of Combine; empty where it overwrites that.
+  /// How received values are combined with the present ones, in the order of Combine; empty if they overwrite them.
   std::vector<Combine> combines;
   Rank rank = -1;
-  /// Messages from and to other ranks; all that goes between two ranks in one direction is one. Above
-  /// transfers_listed_max transfers each counts by itself.
+  /// Messages from and to other ranks. All that goes from one rank to another is one message. Above
+  /// transfers_listed_max transfers, each transfer counts as a message.
   Index messages_received = 0;
   Index messages_sent = 0;
   Amount received;  ///< from other ranks
   Amount sent;      ///< to other ranks
   Amount local;     ///< from this rank to itself
-  Amount filled;    ///< by this rank alone: zeros and copies beyond the edges, and what reverses them
-  /// On this rank's side, what it gives to itself included.
+  Amount filled;    ///< by this rank alone: zeros and copies beyond the edges, and their adjoints
+  /// On this rank's side, including what it gives to itself.
   Stretches received_stretches;
   Stretches sent_stretches;
   Index stored_runs = 0;
-  std::vector<PeerAmount> peers;  ///< the other ranks, ascending; empty above transfers_listed_max transfers
+  std::vector<PeerAmount> peers;  ///< the other ranks, in increasing order; empty above transfers_listed_max transfers
 };
 
-/// The plan must be one that a planner has made or load_plan has accepted. Time depends on the plan's tables and on the
+/// Summarises a plan, which must come from a planner or from load_plan. Time grows with the plan's tables and the
 /// number of peers.
 PlanSummary summarise(const TransferPlan& plan);
 
-/// One screen, for people: totals, stretches, and the largest messages first.
+/// Return one screen of text: totals, stretches, and the largest messages first.
 std::string explain_text(const PlanSummary& summary);
 std::string explain_text(const TransferPlan& plan);
-/// The summary as one JSON object, all peers included. Ends with a newline.
+/// Return the summary as one JSON object with all peers and a final newline.
 std::string explain_json(const PlanSummary& summary);
 std::string explain_json(const TransferPlan& plan);
 
-/// What all ranks do together.
+/// The moves of all ranks together.
 struct WorldSummary {
   struct Busiest {
     Rank rank = -1;
@@ -87,18 +87,18 @@ struct WorldSummary {
     Index bytes = 0;
   };
   PlanKind kind = PlanKind::redistribution;
-  Index ranks = 0;  ///< that hold a part on either side
+  Index ranks = 0;  ///< ranks that hold a part on either side
   Index messages = 0;
   Amount moved;  ///< between different ranks
   Amount local;
   Amount filled;
   Busiest receiver;  ///< the rank that receives the most bytes
   Busiest sender;
-  Index stored_runs_max = 0;    ///< of one rank's plan
-  Stretches written_stretches;  ///< where the data arrives
+  Index stored_runs_max = 0;    ///< most runs that the plan of one rank stores
+  Stretches written_stretches;  ///< on the side where the data arrives
 };
 
-/// Plans every rank in turn.
+/// These plan every rank in turn, and throw the errors of the planners.
 WorldSummary summarise_redistribution(const ArraySpec& source, const ArraySpec& target,
                                       const RedistributionOptions& options = {});
 WorldSummary summarise_halo(std::span<const ArraySpec> fields, const HaloOptions& options = {});

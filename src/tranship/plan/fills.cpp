@@ -27,7 +27,7 @@ void append_fills(int slot, const std::vector<std::vector<AxisPiece>>& pieces, s
   const int dims = int(pieces.size());
   const unsigned given = bit(AxisPieceKind::given), zero = bit(AxisPieceKind::zero),
                  replicated = bit(AxisPieceKind::replicated);
-  // Dimension k is the first one of its kind; the dimensions before it exclude that kind, so that no cell comes twice.
+  // Dimension k is the first of its kind; the dimensions before it exclude that kind, so no cell is filled twice.
   auto append = [&](LocalFillKind kind, unsigned before, unsigned own, unsigned after) {
     for (int k = 0; k < dims; ++k) {
       LocalFill fill{.kind = kind, .slot = slot};
@@ -45,7 +45,7 @@ void append_fills(int slot, const std::vector<std::vector<AxisPiece>>& pieces, s
 
 namespace {
 
-/// A product of intervals, by dimension.
+/// A product of intervals, one list per dimension.
 using Product = std::vector<std::vector<Interval>>;
 
 bool contains(const std::vector<Interval>& ascending, Index cell) {
@@ -54,7 +54,7 @@ bool contains(const std::vector<Interval>& ascending, Index cell) {
   return after != ascending.begin() && std::prev(after)->contains(cell);
 }
 
-/// What a plan writes into one slot.
+/// Returns the cells that a plan writes into one slot.
 std::vector<Product> written_products(const TransferPlan& plan, int slot) {
   std::vector<Product> out;
   for (const TransferGroup& group : plan.receives) {
@@ -74,7 +74,7 @@ std::vector<Product> written_products(const TransferPlan& plan, int slot) {
   return out;
 }
 
-/// Calls f with the pieces of a run whose sources lie between two neighbours of the ascending `bounds`.
+/// Calls f with the pieces of a run whose sources lie between neighbouring `bounds`, which are in increasing order.
 void for_each_piece(const Run& run, const std::vector<Index>& bounds, FunctionRef<void(const Run&)> f) {
   for (Index k = 0; k < run.count; ++k)
     for (Index done = 0; done < run.length;) {
@@ -107,7 +107,7 @@ FillsBySource fills_by_source(const TransferPlan& plan) {
     const auto [at, is_new] = written.try_emplace(fill.slot);
     if (is_new) at->second = written_products(plan, fill.slot);
     const std::vector<Product>& products = at->second;
-    // Runs that the same products have along a dimension stay together.
+    // Runs that belong to the same products along a dimension stay together.
     std::vector<std::vector<std::pair<std::vector<bool>, std::vector<Run>>>> parts;
     Indices counts;
     for (std::size_t d = 0; d < fill.axes.size(); ++d) {

@@ -1,4 +1,4 @@
-// Private: The part of a plan that a rank does alone: zeros and replicated cells beyond the edges of the array.
+// Private: The work of a plan that a rank does alone: zeros and replicated cells beyond the edges of the array.
 #pragma once
 
 #include <tranship/plan/axis_match.hpp>
@@ -6,16 +6,16 @@
 
 namespace tranship {
 
-/// Appends the fills of one product of pieces, one list of pieces per dimension of the slot. A cell that is beyond a
-/// zero edge in any dimension is zero; any other beyond a replicated edge copies the cell that lies at that edge.
+/// Appends the fills of one product of pieces, one list of pieces per dimension of the slot. A cell beyond a zero edge
+/// in any dimension becomes zero; any other cell beyond a replicated edge becomes a copy of the cell at that edge.
 void append_fills(int slot, const std::vector<std::vector<AxisPiece>>& pieces, std::vector<LocalFill>& fills);
 
-/// The fills that a plan makes after everything has arrived, cut by where their values come from.
+/// The fills that a plan makes after all data has arrived, separated by the source of their values.
 struct FillsBySource {
-  std::vector<LocalFill> of_kept;     ///< copies of cells that the plan leaves as they are
+  std::vector<LocalFill> of_kept;     ///< copies of cells that the plan does not change
   std::vector<LocalFill> of_written;  ///< all others, in the order of the plan
 };
-/// Together they fill the same cells with the same values, if those of kept cells are filled first.
+/// Separates the fills. Together they have the same effect as the plan's fills, if `of_kept` runs first.
 FillsBySource fills_by_source(const TransferPlan& plan);
 
 }  // namespace tranship

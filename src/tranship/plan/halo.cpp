@@ -16,13 +16,13 @@
 namespace tranship {
 namespace {
 
-/// A product of stretches that one part wants: per dimension a family of slices and cells relative to its slices.
+/// A product of stretches that one part wants: per dimension, a family of slices and the cells relative to its slices.
 struct WantedBox {
   std::vector<SliceFamily> families;
   Box box;
 };
 
-/// How deep the halo goes on one side of dimension d, whose option is `depth`.
+/// Returns the depth of the halo on one side of dimension d; `depth` is the option for that side.
 Index depth_of(const HaloOptions& options, const Indices& depth, int d, Index stored) {
   if (!depth.empty()) return depth[d];
   return options.depth && stored > 0 ? *options.depth : stored;
@@ -67,8 +67,8 @@ void check_cells(const Distribution& array, const std::vector<Box>& boxes) {
                     amount(corner->size(), "dimension"), dims);
 }
 
-/// What lies beyond a replicated edge copies cells of the same local array at that edge, which must be wanted, too.
-/// Appends them, slice by slice relative to the first owned cells.
+/// Cells beyond a replicated edge are copies of cells of the same local array at that edge, which must be wanted, too.
+/// Appends these cells, slice by slice relative to the first owned cells.
 void append_copied(const Distribution& array, const std::vector<SliceFamily>& families, std::vector<Box>& boxes) {
   auto append = [&](Box box, int d, EdgePolicy edge, Index edge_cell, Index local_cell) {
     if (edge != EdgePolicy::replicate && edge != EdgePolicy::replicate_local) return;
@@ -90,7 +90,7 @@ void append_copied(const Distribution& array, const std::vector<SliceFamily>& fa
   }
 }
 
-/// All that the part at `coordinates` wants, in an order that every rank computes alike.
+/// Returns everything that the part at `coordinates` wants, in an order that is the same on every rank.
 std::vector<WantedBox> wanted_boxes(const Distribution& array, const Indices& coordinates, const HaloOptions& options) {
   const int dims = array.dims();
   std::vector<std::vector<SliceFamily>> families;
@@ -138,13 +138,13 @@ std::vector<WantedBox> wanted_boxes(const Distribution& array, const Indices& co
   return out;
 }
 
-/// Where part of a slot's index space is found. Dimensions that the tiling does not continue follow their edge
+/// Where a part of a slot's index space is found. Dimensions that the tiling does not continue follow their edge
 /// policies.
 struct Image : TiledImage {
   std::vector<Interval> regions;  ///< of tiled dimensions, in the slot's coordinates
 };
 
-/// The pieces of a wanted stretch along dimension d that an image gives.
+/// Returns the pieces of a wanted stretch along dimension d that an image gives.
 std::vector<AxisPiece> image_pieces(const AxisParts& target, const Image& image, int d, const SliceFamily& family,
                                     Index lower, Index upper) {
   if (!image.tiled[d]) return resolve_edges(target, family, lower, upper);
@@ -155,12 +155,12 @@ std::vector<AxisPiece> image_pieces(const AxisParts& target, const Image& image,
     want.lower = cut.lower - family.start;
     want.upper = cut.upper - family.start;
   } else if (!image.regions[d].contains(family.start + lower)) {
-    return {};  // slices of a family of several lie within the tile, and so within one image
+    return {};  // a family of several slices lies inside the tile, and so inside one image
   }
   return {{AxisPieceKind::given, want}};
 }
 
-/// What a part of the source gives to `pieces`.
+/// Returns what a part of the source gives to `pieces`.
 AxisEntry entry_from(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces) {
   AxisEntry entry{.peer = part};
   for (const AxisPiece& piece : pieces)
@@ -188,7 +188,7 @@ class HaloPlanner {
     send(target_slot, images);
   }
 
-  /// A star forest: every ghost from its owner.
+  /// Plans a star forest: every ghost comes from its owner.
   void add_indexed(int slot) {
     const Distribution& d = array(slot);
     Index inner = 1;
@@ -273,8 +273,8 @@ class HaloPlanner {
     }
   }
 
-  /// Calls f with what an image gives to a wanted box, one list of pieces for each dimension: as one product, or as one
-  /// for each box of the cells that are asked for.
+  /// Calls f with what an image gives to a wanted box, one list of pieces per dimension: once, or once for each box of
+  /// HaloOptions::cells.
   void for_each_product(int target_slot, const WantedBox& wanted, const Image& image,
                         FunctionRef<void(const std::vector<std::vector<AxisPiece>>&)> f) const {
     const Distribution& target = array(target_slot);
@@ -290,7 +290,7 @@ class HaloPlanner {
     }
   }
 
-  /// Coordinates along dimension d of the target whose overlap may hold cells of this rank's source part.
+  /// Returns the coordinates along dimension d of the target whose overlap may hold cells of this rank's source part.
   std::vector<Index> readers(const AxisParts& target, const AxisParts& source, Index part, const Image& image,
                              int d) const {
     std::vector<Index> out;
@@ -308,7 +308,7 @@ class HaloPlanner {
   void send(int target_slot, const std::vector<Image>& images) {
     const Distribution& target = array(target_slot);
     const int dims = target.dims();
-    // All parts that may read from this rank, by ordinal.
+    // Ordinals of all parts that may read from this rank.
     std::set<Index> reading;
     for (const Image& image : images) {
       const Distribution& source = array(image.source_slot);

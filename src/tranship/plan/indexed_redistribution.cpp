@@ -10,7 +10,7 @@
 namespace tranship {
 namespace {
 
-/// Where a cell of one dimension is stored: a part and a local index. Every cell of every part, in a table by cell.
+/// Finds where each cell of one dimension is stored: all (part, local index) pairs, in a table by cell.
 class StoredCells {
  public:
   struct Copy {
@@ -49,7 +49,7 @@ class IndexedPlanner {
 
   Index inner() const { return inner_; }
 
-  /// What `rank` wants, in the order of its local array: `f(owner, cell on the owner, cell here)`.
+  /// Calls `f(owner, cell on the owner, cell here)` for what `rank` wants, in the order of its local array.
   void for_each_wanted(Rank rank, FunctionRef<void(Rank, Index, Index)> f) const {
     for_each_stored(rank, [&](Index local, const Indices& cell) {
       const Rank owner = owner_for(cell, rank);
@@ -60,7 +60,7 @@ class IndexedPlanner {
     });
   }
 
-  /// What others want of `rank`, in no order: `f(reader, cell here, cell on the reader)`.
+  /// Calls `f(reader, cell here, cell on the reader)` for what others want from `rank`, in no particular order.
   void for_each_given(Rank rank, FunctionRef<void(Rank, Index, Index)> f) const {
     if (!source_.grid().ordinal_of(rank)) return;
     std::vector<StoredCells> axes;
@@ -74,7 +74,8 @@ class IndexedPlanner {
   }
 
  private:
-  /// Calls `f` with the cells of an id of an indexed side: with all that its counted whole dimensions have, in order.
+  /// Calls `f` with the cells of an id of an indexed side: one for each position in the counted whole dimensions, in
+  /// order.
   void for_each_cell_of(const Distribution& indexed, Index id, FunctionRef<void(const Indices& cell)> f) const {
     Indices cell = Indices::filled(source_.dims(), 0), whole;
     for (int d = indexed.indexed_dims() - 1; d >= 0; --d) {
@@ -99,7 +100,7 @@ class IndexedPlanner {
     return nearest_owner(source_.owners(cell), reader, options_.distance);
   }
 
-  /// Local index, counted through, of a cell that a source rank owns.
+  /// Returns the local index, over the counted dimensions, of a cell that a source rank owns.
   Index local_of(Rank owner, const Indices& cell) const {
     const Indices local = *source_.local_of(owner, cell);
     if (source_.is_indexed()) return counted_local(source_, local[0], cell);
@@ -109,14 +110,14 @@ class IndexedPlanner {
     return out;
   }
 
-  /// The same on an indexed side, where the id of the cell has a local index.
+  /// Returns the same index on an indexed side, where `local_id` is the local index of the cell's id.
   Index counted_local(const Distribution& indexed, Index local_id, const Indices& cell) const {
     Index out = local_id;
     for (int d = indexed.indexed_dims(); d < counted_; ++d) out = out * indexed.extents()[d] + cell[d];
     return out;
   }
 
-  /// All cells within the array that a target rank stores, ghosts and overlap included, in local order.
+  /// Calls `f` for all cells within the array that a target rank stores, ghosts and overlap included, in local order.
   void for_each_stored(Rank rank, FunctionRef<void(Index local, const Indices& cell)> f) const {
     if (target_.is_indexed()) {
       const std::optional<Index> ordinal = target_.grid().ordinal_of(rank);
@@ -129,7 +130,7 @@ class IndexedPlanner {
     }
     const std::optional<Place> place = target_.grid().place_of(rank);
     if (!place) return;
-    // Per dimension the cell behind every local index, -1 where the edge policies give none.
+    // Per dimension, the cell of every local index, or -1 where the edge policies give none.
     std::vector<std::vector<Index>> cells(static_cast<std::size_t>(counted_));
     Indices counts;
     for (int k = 0; k < counted_; ++k) {
@@ -158,7 +159,7 @@ class IndexedPlanner {
     });
   }
 
-  /// All cells that a source rank owns.
+  /// Calls `f` for all cells that a source rank owns.
   void for_each_owned(Rank rank, FunctionRef<void(Index local, const Indices& cell)> f) const {
     if (source_.is_indexed()) {
       const std::optional<Index> ordinal = source_.grid().ordinal_of(rank);
@@ -196,7 +197,7 @@ class IndexedPlanner {
     });
   }
 
-  /// All places of the target that store a cell.
+  /// Calls `f` for all places of the target that store a cell.
   void for_each_reader(const std::vector<StoredCells>& axes, const Indices& cell,
                        FunctionRef<void(Rank, Index)> f) const {
     if (target_.is_indexed()) {
@@ -208,7 +209,7 @@ class IndexedPlanner {
       for (const Distribution::IdPlace& ghost : target_.ghosts_of_id(id)) tell(ghost);
       return;
     }
-    // The dimensions that are not counted are whole: every coordinate of their grid axes has them.
+    // The dimensions that are not counted are whole: every coordinate of their grid axes stores them.
     Indices counts;
     for (int d = 0; d < target_.dims(); ++d)
       counts.push_back(d < counted_ ? Index(axes[d].of(cell[d]).size()) : target_.axis(d).parts());

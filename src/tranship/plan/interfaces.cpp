@@ -17,12 +17,13 @@ bool is_toroidal(const AxisParts& axis) {
          (overlap.right.width > 0 && overlap.right.edge == EdgePolicy::toroidal);
 }
 
-/// The point that stands for an interface: of the two ends of a periodic dimension the first.
+/// Returns the point that represents an interface: the first of the two ends of a periodic dimension.
 Index canonical(const AxisParts& axis, Index point) {
   return is_toroidal(axis) && point == axis.extent() - 1 ? 0 : point;
 }
 
-/// One dimension of one part: what it keeps, what it gets from the owner of its last point, and who gets its first one.
+/// One dimension of one part: what it keeps, what it gets from the owner of its last point, and who gets its first
+/// point.
 struct AxisShares {
   std::vector<AxisEntry> kept;
   std::vector<AxisEntry> from;
@@ -33,7 +34,7 @@ Run one_point(Index source, Index target) {
   return {.source = source, .target = target, .length = 1};
 }
 
-/// What the owner of its last point gives to a part, if that is another part or point.
+/// Returns what the owner of a part's last point gives to the part, if that is another part or point.
 std::optional<AxisEntry> share_of(const AxisParts& axis, Index part) {
   const std::vector<SliceFamily> slices = axis.stretches(part);
   if (axis.partition().points != Points::interfaces || slices.empty() || slices.back().length == 0) return std::nullopt;
@@ -76,7 +77,7 @@ class InterfacePlanner {
     const std::optional<Place> place = array_.grid().place_of(plan_.rank);
     if (!place) return;
     for (int d = 0; d < array_.dims(); ++d) shares_.push_back(shares_of(array_.axis(d), place->coordinates[d]));
-    // What is shared first in dimension d: before it lies what is kept, behind it anything.
+    // A transfer belongs to the first dimension in which it is shared: kept in those before, anything in those after.
     for (int d = 0; d < array_.dims(); ++d) {
       append(d, &AxisShares::from, plan_.receives);
       append(d, &AxisShares::to, plan_.sends);
@@ -113,12 +114,12 @@ class InterfacePlanner {
   std::vector<AxisShares> shares_;
 };
 
-/// What the line of points on one edge of a tile gets from the tile beyond.
+/// Plans what the line of points on one edge of a tile gets from the tile beyond it.
 class EdgePlanner {
  public:
   EdgePlanner(const std::vector<const ArraySpec*>& slots, TransferPlan& plan) : slots_(slots), plan_(plan) {}
 
-  /// Interfaces are counted along dimension `across` of the target; its last one lies on the edge.
+  /// The target counts interfaces along dimension `across`; its last one lies on the edge.
   void add(int target_slot, int across, const TiledImage& image) {
     const Distribution& target = slots_[target_slot]->distribution;
     const Distribution& source = slots_[image.source_slot]->distribution;
@@ -144,7 +145,7 @@ class EdgePlanner {
       if (!group.peers.empty()) plan_.receives.push_back(std::move(group));
     }
     if (const std::optional<Place> place = source.grid().place_of(plan_.rank)) {
-      std::vector<std::vector<AxisEntry>> given;  // by dimension of the target, to each of its parts
+      std::vector<std::vector<AxisEntry>> given;  // by dimension of the target, one entry for each of its parts
       Indices counts;
       for (int d = 0; d < target.dims(); ++d) {
         const int e = image.source_dims[d];
@@ -181,7 +182,7 @@ class EdgePlanner {
     return group;
   }
 
-  /// What one part gets along one dimension: what it owns, or the last point of all.
+  /// Returns what one part gets along one dimension: the points that it owns, or only the last point of the dimension.
   static std::vector<AxisWant> wants_of(const AxisParts& axis, Index part, bool last_only, const TiledImage& image,
                                         int d) {
     std::vector<AxisWant> out;
@@ -233,7 +234,7 @@ TransferPlan plan_interfaces(const Tiling& tiling, std::span<const TiledField> f
                              const std::vector<std::vector<VectorField>>& vectors) {
   const TiledFields tiled(tiling, fields, vectors);
   const std::vector<const ArraySpec*> slots = tiled.slots();
-  std::vector<int> across;  // by field, the dimension of the tiles whose interfaces it counts
+  std::vector<int> across;  // for each field, the tile dimension whose interfaces it counts
   for (int f = 0; f < int(fields.size()); ++f)
     for (int t = 0; t < tiling.tiles(); ++t) {
       const Distribution& array = fields[f].tiles[t].distribution;

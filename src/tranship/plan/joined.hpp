@@ -1,4 +1,4 @@
-// Private: Several plans as one: what goes from one rank to another in any of them is one message.
+// Private: Joins several plans into one, in which everything that goes from one rank to another is one message.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tranship {
 
-/// The slots of each plan follow those of the one before. The plans are of one kind and rank; at least one.
+/// Takes at least one plan, all of one kind and rank. The slots of each plan follow those of the plan before it.
 TransferPlan joined(std::vector<TransferPlan> plans);
 
 }  // namespace tranship

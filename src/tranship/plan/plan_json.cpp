@@ -52,7 +52,7 @@ Json json_of(const AxisEntry& entry) {
   return out;
 }
 
-// A distribution knows how a grid is written and read; what the grid cuts does not matter here.
+// The JSON of a distribution contains its grid; the extents that the grid cuts are irrelevant here.
 Json json_of(const Grid& grid) {
   const Indices cells = Indices::filled(grid.dims(), 1);
   return json_of(Distribution(cells, grid, std::vector<Partition>(grid.dims(), whole()))).at("grid");
@@ -133,8 +133,8 @@ bool is_flat(const Json& value) {
   return true;
 }
 
-/// What fits on the rest of a line stays on it; of what does not, numbers and runs fill lines, and everything else has
-/// lines of its own.
+/// Writes a value on the rest of the line if it fits. Otherwise numbers and runs fill lines, and all other items get
+/// their own lines.
 void write(const Json& value, std::size_t indent, std::size_t used, std::string& out) {
   std::string line = value.dump();
   if (!value.is_structured() || used + line.size() < columns_max) {
@@ -369,10 +369,10 @@ std::string shown(const Json* value) {
   return out;
 }
 
-/// Appends at most so many lines that `differences_max` are reached; one more says that there are others.
+/// Appends differences until `differences_max` is exceeded by one; that extra line tells that there are more.
 void diff(const Json* a, const Json* b, const std::string& path, std::vector<std::string>& lines) {
   if (int(lines.size()) > differences_max || (a && b && *a == *b)) return;
-  // Lists go item by item, unless they are short enough to be shown whole.
+  // Compares lists item by item, unless they are short enough to be shown whole.
   const bool leaf = !a || !b || a->type() != b->type() || !a->is_structured();
   if (leaf || (is_flat(*a) && is_flat(*b) && std::max(a->size(), b->size()) <= numbers_shown_max)) {
     lines.push_back(fmt::format("{}: {}, {}", path, shown(a), shown(b)));
@@ -406,7 +406,7 @@ Result<TransferPlan> try_load_plan(std::string_view text) {
     check_plan(plan).value();
     return plan;
   });
-  // What the values break are rules of calls and sizes; in a file they all make a bad file.
+  // Errors of values come from rules about calls and sizes; in a file, each of them means a bad file.
   if (!out && out.error().code() != ErrorCode::bad_text) return Error(ErrorCode::bad_file, out.error().message());
   return out;
 }

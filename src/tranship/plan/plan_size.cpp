@@ -12,13 +12,14 @@
 namespace tranship {
 namespace {
 
-/// Rounded down.
+/// Returns the quotient, rounded down.
 double quotient(Index dividend, Index divisor) {
   const Index whole = dividend / divisor;
   return double(whole);
 }
 
-/// Cells of a largest block, at least 1, and blocks that any stretch of cells touches at most.
+/// Bounds of the blocks of one dimension: the cells of the largest block (at least 1), and the number of blocks that a
+/// stretch can touch.
 class Blocks {
  public:
   explicit Blocks(const AxisParts& axis) : bounds_(axis.partition().bounds), extent_(axis.extent()) {
@@ -33,7 +34,7 @@ class Blocks {
         longest_ = shortest_ = std::min(p.block_size, extent_);
         break;
       case PartitionKind::block: {
-        // All blocks but the last differ from the first by one unit at most.
+        // The first block and all others but the last differ by at most one unit.
         const Index first = axis.owned_count(axis.owner(0)) - shared_, unit = std::min(p.modulo, first);
         shortest_ = p.remainder == Remainder::low ? std::max(unit, first - p.modulo) : first;
         longest_ = shared_ + (p.remainder == Remainder::high ? first + std::min(p.modulo, extent_ - first) : first);
@@ -50,9 +51,9 @@ class Blocks {
   Index longest() const { return longest_; }
   double touched_by(Index length) const {
     if (length <= 0) return 0;
-    // An interface between two blocks belongs to both.
+    // Both neighbours own the interface between them.
     length = std::min(length, extent_) + shared_;
-    // At most when it begins at the last cell of a block.
+    // It touches the most blocks when it begins at the last cell of a block.
     if (bounds_.empty()) return quotient(length - 2 + shortest_, shortest_) + 1;
     const Index blocks = Index(bounds_.size()) - 1;
     Index most = 1, touched = 0, next = 0;
@@ -69,12 +70,12 @@ class Blocks {
  private:
   const std::vector<Index>& bounds_;
   Index extent_;
-  Index shared_ = 0;    ///< points that a block has in common with the next one
-  Index shortest_ = 1;  ///< of all but the last
+  Index shared_ = 0;    ///< points that a block shares with the next one
+  Index shortest_ = 1;  ///< of all blocks but the last
   Index longest_ = 1;
 };
 
-/// What the bounds take of one dimension. Numbers of runs are doubles, for they may be larger than any Index.
+/// The numbers of one dimension that the bounds need. Numbers of runs are doubles, because they may exceed any Index.
 class Shape {
  public:
   explicit Shape(const AxisParts& axis)
@@ -102,7 +103,7 @@ class Shape {
   Index block_max() const { return blocks_.longest(); }
   Index length() const { return left_ + block_max() + right_; }
 
-  /// Slices of a part that reach an edge, each a family of its own; all others are one family.
+  /// Returns the slices of a part that reach an edge; each is a family, and all others together are one family.
   Index slices_at_edges() const {
     if (!is_cyclic_) return 1;
     return std::min(slices_, ceil_divide(left_, period_) + ceil_divide(right_ + block_max(), period_));
@@ -110,28 +111,29 @@ class Shape {
   Index slices_inside() const { return is_cyclic_ ? slices_ : 0; }
   Index families() const { return is_cyclic_ ? slices_at_edges() + 1 : 1; }
 
-  /// Pieces into which the edges cut what a slice stores: on either side of the array a cut turn, all whole ones
-  /// together, and another cut one.
+  /// Returns the pieces into which the edges cut what a slice stores: on each side of the array, a cut turn, all whole
+  /// turns together, and another cut turn.
   double turns() const { return is_toroidal_ ? std::min(quotient(length(), turn_) + 2, 7.0) : 1; }
-  /// Whether the rank itself fills some of them.
+  /// Returns true if the rank itself fills some of these pieces.
   bool is_filled() const { return is_filled_; }
-  /// Runs that all parts together give to a stretch of cells, at most one turn long.
+  /// Returns the runs that all parts together give to a stretch of at most one turn.
   double runs_into(Index length) const {
     if (is_whole_) return 1;
     return std::min(blocks_.touched_by(length), double(parts_) * runs_of_one(length));
   }
-  /// Runs that one part gives to a stretch.
+  /// Returns the runs that one part gives to a stretch.
   double runs_of_one(Index length) const {
     return is_cyclic_ ? double(std::min(families() + 2, (length + block_max() - 1) / period_ + 1)) : 1;
   }
-  /// Parts of which some slice may store a cell of a stretch.
+  /// Returns the number of parts with a slice that may store a cell of a stretch.
   double readers_of(Index length) const {
     if (is_whole_) return double(parts_);
-    // On a torus, those near one edge read from the other; around both edges at once, all do anyway.
+    // On a torus, parts near one edge read from the other. If a stretch reaches around both edges at once, all parts
+    // read it.
     const double around = is_toroidal_ ? std::max(blocks_.touched_by(left_), blocks_.touched_by(right_)) : 0;
     return std::min(double(parts_), blocks_.touched_by(left_ + length + right_) + around);
   }
-  /// Slices of all parts that reach an edge and may store cells of one part of the source.
+  /// Returns the slices of all parts that reach an edge and may store cells of one part of the source.
   double reading_at_edges(const Shape& source) const {
     if (!is_cyclic_) return std::min(double(parts_), source.slices() * readers_of(source.block_max()));
     return std::min(double(parts_) * double(slices_at_edges()),
@@ -147,20 +149,20 @@ class Shape {
   bool is_toroidal_ = false;
   bool is_filled_ = false;
   Index parts_;
-  Index turn_;  ///< after so many cells a torus repeats
+  Index turn_;  ///< a torus repeats after this many cells
   Index left_ = 0;
   Index right_ = 0;
   Index period_ = 1;
   Index slices_ = 1;  ///< of a part
 };
 
-/// Runs that one part of the source gives to the slices of one of the target inside the array: more are a lattice.
-/// Where one side has few slices, each of them meets whole slices of the other side and two cut ones.
+/// Runs that one part of the source gives to the slices of one target part inside the array; with more, they become a
+/// lattice. If one side has few slices, each of them meets whole slices of the other side and two cut ones.
 constexpr double runs_of_pair_max = std::max(3 * lattice_runs_min, lattice_distances_min);
 
-/// Whether so many runs become a lattice.
+/// Returns true if that many runs become a lattice.
 bool may_be_lattice(const Shape& source, const Shape& target) {
-  // Beyond so many cells, sums may overflow.
+  // Sums may overflow beyond this many cells.
   for (const Shape* shape : {&source, &target})
     if (shape->slices() * double(shape->period()) > 0x1.4p62) return false;
   return target.length() <= target.period() &&
@@ -172,15 +174,15 @@ double received(const Shape& source, const Shape& target) {
   const double each = source.runs_into(target.length());
   double inside = double(target.slices_inside()) * each;
   if (source.is_cyclic() && target.is_cyclic()) {
-    // After so many slices of the target their places in the source's period repeat; slices of the source that reach
-    // its own edges stand alone.
+    // Positions of target slices in the source's period repeat after this many slices; source slices that reach the
+    // source's own edges are families of their own.
     const Index repeat = source.period() / std::gcd(source.period(), target.period());
     const double alone = source.parts() * double(source.slices_at_edges());
     const double meet = quotient(source.block_max() + target.length(), target.period()) + 2;
     inside = std::min(inside, double(repeat) * (quotient(target.length(), source.block_max()) + 2) + alone * meet);
     if (may_be_lattice(source, target)) inside = std::min(inside, source.parts() * runs_of_pair_max + alone * meet);
   } else if (target.is_cyclic()) {
-    // One slice of a part against a family: the slices inside it, and those that its ends cut.
+    // One slice meets a family: the slices inside it, and those that its ends cut.
     inside = std::min(inside, source.parts() * (3 + 2 * quotient(target.length(), target.period())));
   }
   return at_edges + inside;
@@ -200,7 +202,7 @@ double sent(const Shape& source, const Shape& target) {
 
 enum class Families { one, all };
 
-/// The runs of what a rank fills in itself: products of pieces, a few for every dimension.
+/// Returns the runs that a rank fills in itself: products of pieces, a few per dimension.
 double filled(const Distribution& target, Families families) {
   double pieces = 0;
   bool any = false;
@@ -239,7 +241,8 @@ Index slices_looked_at(const Distribution& source, const Distribution& target) {
 }
 
 Index runs_expected(const Distribution& array, const HaloOptions& options) {
-  // Each combination of families has its boxes of wanted cells; each box is a product for every part that gives to it.
+  // Each combination of families has its boxes of wanted cells, and each box is a product for every part that gives to
+  // it.
   const bool offsets = options.stencil.kind == StencilKind::offsets;
   double boxes = 2 * double(array.dims()) * (offsets ? double(options.stencil.offsets.size()) : 1);
   double givers = 1, received = 0, sent = 0;

@@ -18,7 +18,7 @@ std::vector<Index> parts_wanting(const AxisParts& target, const AxisParts& sourc
   const Overlap& overlap = target.partition().overlap;
   const bool toroidal = overlap.left.edge == EdgePolicy::toroidal || overlap.right.edge == EdgePolicy::toroidal;
   const Index widest = std::max(overlap.left.width, overlap.right.width);
-  // What wraps around more than once reaches every part.
+  // Overlap that wraps around more than once reaches every part.
   if (toroidal && widest >= target.period()) return all_parts(target);
   const Index turns = toroidal ? 1 : 0;
 

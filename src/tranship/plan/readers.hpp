@@ -1,4 +1,4 @@
-// Private: Who may read what a part owns, found from the part's cells instead of by asking all parts.
+// Private: Finds the parts that may read what a part owns, from the part's cells instead of by asking all parts.
 #pragma once
 
 #include <tranship/plan/axis_match.hpp>
@@ -11,8 +11,8 @@ struct AxisMap {
   Index offset = 0;
 };
 
-/// Parts of `target` that may store cells of source part `part`, overlap included, increasing; all others store none.
-/// Where the target ends, it goes on by its edge policies.
+/// Returns the parts of `target` that may store cells of source part `part`, overlap included, in increasing order. No
+/// other part stores any. Beyond its ends the target continues by its edge policies.
 std::vector<Index> parts_wanting(const AxisParts& target, const AxisParts& source, Index part, AxisMap map = {});
 
 }  // namespace tranship

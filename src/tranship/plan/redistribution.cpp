@@ -15,7 +15,7 @@ namespace {
 
 using Axes = std::vector<std::vector<AxisEntry>>;
 
-/// What a part of the source gives to `pieces`, as the entry of the coordinate `peer`.
+/// Returns what a part of the source gives to `pieces`, as the entry of the coordinate `peer`.
 AxisEntry entry_between(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces, Index peer) {
   AxisEntry entry{.peer = peer};
   for (const AxisPiece& piece : pieces)
@@ -23,7 +23,7 @@ AxisEntry entry_between(const AxisParts& source, Index part, const std::vector<A
   return entry;
 }
 
-/// What each source coordinate gives to one target coordinate.
+/// Returns what each source coordinate gives to one target coordinate.
 std::vector<AxisEntry> entries_of_sources(const AxisParts& source, const std::vector<AxisPiece>& pieces) {
   std::vector<Index> parts;
   for (const AxisPiece& piece : pieces) {
@@ -39,8 +39,8 @@ std::vector<AxisEntry> entries_of_sources(const AxisParts& source, const std::ve
   return out;
 }
 
-/// What part q of the target wants along dimension d: all that it stores, or what it stores of a box, whose cells
-/// continue elsewhere in the source.
+/// Returns what part q of the target wants along dimension d: all that it stores, or only what it stores of a box. The
+/// cells of a box have other coordinates in the source.
 std::vector<AxisPiece> wanted_pieces(const Distribution& target, int d, Index q, const std::optional<SubArray>& box) {
   std::vector<AxisPiece> pieces = stored_pieces(target.axis(d), q);
   if (!box) return pieces;
@@ -51,7 +51,7 @@ std::vector<AxisPiece> wanted_pieces(const Distribution& target, int d, Index q,
   return pieces;
 }
 
-/// What one source coordinate gives to each target coordinate.
+/// Returns what one source coordinate gives to each target coordinate.
 std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, const Distribution& target, int d,
                                           const std::optional<SubArray>& box) {
   std::vector<AxisEntry> out;
@@ -78,8 +78,8 @@ std::vector<int> all_dims(int dims) {
   return out;
 }
 
-/// The owner that `reader` reads a cell from, among the replicas of the part at `coordinates` (0 along replicated
-/// axes).
+/// Chooses the owner from which `reader` reads a cell, among the replicas of the part at `coordinates` (0 along
+/// replicated axes).
 class OwnerChoice {
  public:
   OwnerChoice(const Distribution& source, const RedistributionOptions& options) : source_(source), options_(options) {

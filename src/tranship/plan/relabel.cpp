@@ -14,7 +14,7 @@
 namespace tranship {
 namespace {
 
-/// Cells that the parts of one dimension of the source give to those of the target.
+/// The number of cells that each part of one dimension of the source gives to each part of the target.
 class AxisTable {
  public:
   AxisTable(const AxisParts& source, const AxisParts& target)
@@ -33,7 +33,7 @@ class AxisTable {
     }
   }
 
-  /// What each part of the source gives to one of the target.
+  /// Returns what each part of the source gives to one part of the target.
   const Index* row(Index to) const { return cells_.data() + to * parts_; }
   Index parts() const { return parts_; }
   Index total(Index to) const { return totals_[to]; }
@@ -56,21 +56,21 @@ class AxisTable {
     }
   }
 
-  /// Cells of all wanted intervals together below `cell` of the source.
+  /// Returns the cells below `cell` of the source in all wanted intervals together.
   static Index wanted_below(const AxisWant& want, Index cell) {
     const Interval first = want.source_interval();
     const Index length = first.length(), period = want.family.period, count = want.family.count;
     if (cell <= first.lower) return 0;
     if (period == 0) return std::min(cell - first.lower, length) * count;
     const Index begun = std::min(count, (cell - first.lower - 1) / period + 1);
-    // Intervals may overlap each other: those that end at the cell or below it count in full.
+    // Intervals may overlap. Those that end at or below the cell count in full.
     const Index ended = cell < first.upper ? 0 : std::min(begun, (cell - first.upper) / period + 1);
     const Index cut = begun - ended, longest = cell - first.lower - ended * period;
     return ended * length + cut * longest - period * (cut * (cut - 1) / 2);
   }
 
-  /// The places of the intervals in a turn of the source's parts repeat: all that have one are counted at once, as long
-  /// as there are not so many places that closed forms for every pair of parts take less time.
+  /// The positions of the intervals in a turn of the source's parts repeat, so intervals with equal position are
+  /// counted at once. With too many positions, closed forms for every pair of parts are faster.
   void add_dealt(Interval first, Index period, Index count, const AxisWant& want, Index* row) const {
     const Index size = source_.partition().block_size, turn = size * parts_;
     const Index places = period == 0 ? 1 : std::min(count, turn / std::gcd(turn, period));
@@ -95,24 +95,24 @@ class AxisTable {
     }
   }
 
-  /// A pair of parts as the planner matches them.
+  /// Counts the cells of a pair of parts as the planner matches them.
   Index matched(const AxisWant& want, Index from) const {
     AxisEntry entry;
     append_runs(source_, from, want, entry);
     return entry.cells();
   }
 
-  /// Blocks that are visited in the time of one matched pair.
+  /// Blocks that can be visited in the time of one matched pair.
   static constexpr Index closed_form_steps = 256;
 
   const AxisParts& source_;
   Index parts_;
-  std::vector<Interval> blocks_;  ///< of parts that have one slice or none
+  std::vector<Interval> blocks_;  ///< of parts that have at most one slice
   std::vector<Index> cells_;
   std::vector<Index> totals_;
 };
 
-/// What each rank of the target's grid, by ordinal, already holds of each of the target's parts.
+/// The cells of each part of the target that each rank of the target's grid, by ordinal, already holds.
 struct Held {
   Index parts = 0;
   std::vector<Index> cells;  ///< [part * parts + ordinal of the rank]
@@ -127,7 +127,7 @@ Held held_structured(const Distribution& source, const Distribution& target) {
   std::vector<AxisTable> tables;
   for (int d = 0; d < dims; ++d) tables.emplace_back(source.axis(d), target.axis(d));
   Held held(target.grid().size());
-  // The ranks of the target that are in the source, and by dimension the part that they have there.
+  // Ranks of the target that are also in the source, and per dimension the source part that they hold.
   std::vector<Index> holders;
   std::vector<std::vector<Index>> holding(static_cast<std::size_t>(dims));
   for (Index k = 0; k < held.parts; ++k) {
@@ -152,8 +152,8 @@ Held held_structured(const Distribution& source, const Distribution& target) {
   return held;
 }
 
-/// Where a side is indexed, the planner counts: ranks that are not in the source ask for the parts, so that all they
-/// want comes from some rank.
+/// If a side is indexed, the planner counts: ranks outside the source ask for the parts, so all that they want comes
+/// from other ranks.
 Held held_indexed(const Distribution& source, const Distribution& target) {
   Held held(target.grid().size());
   const Rank first = std::max(source.grid().world_size_min(), target.grid().world_size_min());

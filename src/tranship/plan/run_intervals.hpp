@@ -1,4 +1,4 @@
-// Private: the cells of runs along one dimension, as intervals.
+// Private: converts runs along one dimension to intervals of cells.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace tranship {
 
 enum class RunEnd : bool { source, target };
 
-/// The union of intervals, in increasing order; no two of them touch.
+/// Returns the union of the intervals, in increasing order; no two of them touch.
 std::vector<Interval> merged(std::vector<Interval> intervals);
 
-/// The cells that some runs read or write. Takes time in proportion to the stretches of the runs, and to the cells of
-/// runs whose steps are longer than 1.
+/// Returns the cells that the runs read or write. Time grows with the number of stretches, and with the cells of runs
+/// whose steps are longer than 1.
 std::vector<Interval> intervals_of(const std::vector<Run>& runs, RunEnd end);
 
 }  // namespace tranship

@@ -9,9 +9,9 @@ namespace tranship {
 namespace {
 
 using Wide = __int128;
-using Modular = unsigned __int128;  ///< intermediate sums may be larger; what is left of them in the end is not
+using Modular = unsigned __int128;  ///< intermediate sums may wrap; the final values fit
 
-/// The sums over all i in [0, n) of i, and of i * i; and those of i * (i + 1) / 2.
+/// Return the sum over all i in [0, n) of i, of i * (i + 1) / 2, and of i * i.
 Modular sum_of(Wide n) {
   return n % 2 == 0 ? Modular(n / 2) * Modular(n - 1) : Modular(n) * Modular((n - 1) / 2);
 }
@@ -25,8 +25,8 @@ Modular sum_of_squares(Wide n) {
   return 2 * sum_of_triangles(n) - sum_of(n);
 }
 
-/// The sum of max(0, first + t * step - u * period) over all t in [0, count) and all u >= 0. Like Euclid's algorithm:
-/// each round turns the triangle under the line on its side.
+/// Returns the sum of max(0, first + t * step - u * period) over all t in [0, count) and u >= 0. It works like Euclid's
+/// algorithm: each round transposes the triangle under the line.
 Modular ramp_sum(Wide first, Wide step, Wide count, Wide period) {
   Modular out = 0;
   if (first <= 0) {
@@ -35,15 +35,15 @@ Modular ramp_sum(Wide first, Wide step, Wide count, Wide period) {
     count -= below;
   }
   while (count > 0 && first > 0) {
-    // Whole periods of `first`, then of `step`: rows of the triangle that have a closed form.
+    // Takes out whole periods of `first`, then of `step`: rows of the triangle with a closed form.
     const Wide whole = (first - 1) / period;
     first -= whole * period;
-    // sum over t and j in [1, whole] of first + t * step + j * period
+    // the sum over t and j in [1, whole] of first + t * step + j * period
     out += Modular(whole) * (Modular(first) * Modular(count) + Modular(step) * sum_of(count)) +
            Modular(period) * sum_of(whole + 1) * Modular(count);
     const Wide q = step / period;
     step -= q * period;
-    // sum over t and j in [1, q * t] of first + t * step + j * period
+    // the sum over t and j in [1, q * t] of first + t * step + j * period
     out += Modular(q) * (Modular(first) * sum_of(count) + Modular(step) * sum_of_squares(count));
     const Modular halves = q % 2 == 0
                                ? Modular(q / 2) * (Modular(q) * sum_of_squares(count) + sum_of(count))
@@ -51,7 +51,7 @@ Modular ramp_sum(Wide first, Wide step, Wide count, Wide period) {
     out += Modular(period) * halves;
     // Row u = 0.
     out += Modular(first) * Modular(count) + Modular(step) * sum_of(count);
-    // The rows above it, from the shortest on: the next triangle.
+    // The rows above it, beginning with the shortest, are the next triangle.
     const Wide last = first + (count - 1) * step, rows = (last - 1) / period;
     first = last - rows * period;
     count = rows;
@@ -60,20 +60,20 @@ Modular ramp_sum(Wide first, Wide step, Wide count, Wide period) {
   return out;
 }
 
-/// The ramp_sum of the stretches of the source below x, and below what is one period after another before it.
+/// Returns ramp_sum() over the stretches of the source alone: u < source.count.
 Modular ramps(const RunLattice& lattice, Wide x) {
   const LocalComb &source = lattice.source, &target = lattice.target;
   return ramp_sum(x, target.period, target.count, source.period) -
          ramp_sum(x - Wide(source.count) * source.period, target.period, target.count, source.period);
 }
 
-/// The least t >= 0 with lower <= t * step modulo m <= upper, where some t has that; 0 <= lower <= upper < m.
+/// Returns the least t >= 0 with lower <= t * step modulo m <= upper. Such a t must exist, and 0 <= lower <= upper < m.
 Index first_within(Index step, Index m, Index lower, Index upper) {
   if (lower == 0) return 0;
   if (step == 0) return 0;
   const Index t = (lower - 1) / step + 1;
   if (Wide(t) * step <= upper) return t;
-  // No multiple of `step` lies in between: it takes the least number of rounds after which one does.
+  // No multiple of `step` lies in between. Finds the least number of rounds after which one does.
   const Index rounds = first_within(m % step, step, floor_modulo(-upper, step), floor_modulo(-lower, step));
   return Index((Wide(rounds) * m + lower - 1) / step + 1);
 }
@@ -98,16 +98,16 @@ Index RunLattice::distances() const noexcept {
 }
 
 Index RunLattice::cells() const noexcept {
-  // The cells of the source below x are the ramp at x less the ramp at x - length; those in a stretch of the target are
-  // those below its end less those below its start.
+  // ramp(x) - ramp(x - length) counts the source cells below x. The cells in a stretch of the target are those below
+  // its end minus those below its start.
   const Wide from = distance, to = from + target.length;
   return Index(ramps(*this, to) - ramps(*this, from) - ramps(*this, to - source.length) +
                ramps(*this, from - source.length));
 }
 
 Index RunLattice::stretches() const noexcept {
-  // The stretches of the source that begin below x are the ramp at x less the ramp at x - 1; those that meet a stretch
-  // of the target begin below its end, and not so far below its start that they end there.
+  // ramp(x) - ramp(x - 1) counts the source stretches that begin below x. Those that meet a stretch of the target begin
+  // below its end, and end above its start.
   const Wide from = Wide(distance) - source.length + 1, to = Wide(distance) + target.length;
   return Index(ramps(*this, to) - ramps(*this, to - 1) - ramps(*this, from) + ramps(*this, from - 1));
 }
@@ -116,8 +116,8 @@ RunLattice::Share RunLattice::up_to(Index length) const noexcept {
   const Index a = source.length, b = target.length, longest = std::min(a, b), x = std::min(length, longest);
   if (x < 1) return {};
   if (x == longest) return {stretches(), cells()};
-  // From the stretch of the source to that of the target, the distances 1 - b to x - b and a - x to a - 1 leave 1 to x
-  // cells. `over(y)` is the sum of what distance + y is above 0.
+  // Distances go from the stretch of the source to that of the target. Those from 1 - b to x - b and from a - x to a -
+  // 1 leave 1 to x cells. `over(y)` is the sum of max(0, distance + y).
   const auto over = [&](Index y) { return ramps(*this, Wide(distance) + y); };
   const Modular at_b = over(b), left = over(b - x), left_count = left - over(b - x - 1);
   const Modular right = over(x - a), right_count = over(x - a + 1) - right, behind = over(-a);
@@ -145,8 +145,8 @@ LatticeWalk::LatticeWalk(const RunLattice& lattice, Index first, Index end)
       down_{1, 0, -lattice.source.period},
       target_(first) {
   const Index window = lattice.source.length + lattice.target.length - 1;
-  // Euclid's algorithm on the distances, until both steps stay within the window. Every step of the walk is a sum of
-  // the two.
+  // Runs Euclid's algorithm on the distances until both steps stay within the window. Every step of the walk is a sum
+  // of these two.
   const auto shorten = [&](Step& longer, const Step& other) {
     const Index p = longer.delta < 0 ? -longer.delta : longer.delta, n = other.delta < 0 ? -other.delta : other.delta;
     const Index times = std::min(p / n, (p - window) / n + 1);
@@ -161,7 +161,7 @@ LatticeWalk::LatticeWalk(const RunLattice& lattice, Index first, Index end)
   };
   up_first_ = reach(up_) < reach(down_);
 
-  // The first stretch of the target that meets any of the source's, were there no first one of these.
+  // Finds the first stretch of the target that meets a stretch of the source, as if the source had no first stretch.
   const Index lowest = 1 - lattice.target.length, highest = lattice.source.length - 1;
   const Index a = lattice.source.period, b = lattice.target.period;
   if (lattice.distance < lowest) target_ = std::max(target_, ceil_divide(lowest - lattice.distance, b));
@@ -184,7 +184,7 @@ LatticeWalk::LatticeWalk(const RunLattice& lattice, Index first, Index end)
 }
 
 void LatticeWalk::take(const Step& step) noexcept {
-  // Beyond the end there is nothing, so there is no index that does not fit.
+  // Stops before the indices leave the lattice, so that none overflows.
   if (step.target >= end_ - target_ || step.source >= lattice_.source.count - source_) {
     target_ = end_;
     return;
@@ -198,7 +198,7 @@ void LatticeWalk::next() noexcept {
   const bool up = delta_ + up_.delta<lattice_.source.length, down = delta_ + down_.delta> - lattice_.target.length;
   if (up && (up_first_ || !down)) return take(up_);
   if (down) return take(down_);
-  // Both together, for neither stays within the window alone.
+  // Neither step alone stays within the window, so it takes both.
   take({up_.source + down_.source, up_.target + down_.target, up_.delta + down_.delta});
 }
 

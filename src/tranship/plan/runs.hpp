@@ -1,8 +1,8 @@
-// Detail: What moves along one dimension: runs, and lattices of runs.
+// Detail: The moves along one dimension: runs, and lattices of runs.
 //
 // Two families whose periods share few factors meet in as many runs as their stretches have distances. Together these
-// runs are a lattice: what follows a stretch depends on the distance alone, and is one of three steps (the three-gap
-// theorem; Sós 1958). So a lattice is stored as the two families, and is walked where it is needed.
+// runs are a lattice. The stretch that follows another depends only on the distance, by one of three steps (the
+// three-gap theorem; Sós 1958). So a lattice is stored as its two families and walked where it is needed.
 #pragma once
 
 #include <algorithm>
@@ -39,46 +39,46 @@ struct LocalComb {
   friend bool operator==(const LocalComb&, const LocalComb&) = default;
 };
 
-/// All that two combs have in common. Neither has a cell twice, so the stretches have one order in the array, which is
-/// that of both local arrays.
+/// The common cells of two combs. Neither comb contains a cell twice, so the stretches have the same order in the array
+/// and in both local arrays.
 struct RunLattice {
   LocalComb source;
   LocalComb target;
-  Index distance = 0;  ///< in the array, from the first cell of `source` to that of `target`
+  Index distance = 0;  ///< in the array, from the first cell of `source` to the first cell of `target`
 
-  /// Whether neither comb has a cell twice, nor any sum overflows, and there are distances, but not too many. All that
-  /// follows needs it.
+  /// Returns true when neither comb contains a cell twice, no sum overflows, and the number of distances is within its
+  /// limits. All other members require it.
   bool is_sound() const noexcept;
-  /// Distances of two stretches at which they touch: at most so many runs.
+  /// Returns the number of distances at which two stretches touch: an upper bound on the runs.
   Index distances() const noexcept;
-  /// In logarithmic time.
+  /// Return the number of cells and of stretches, in logarithmic time.
   Index cells() const noexcept;
   Index stretches() const noexcept;
-  /// The stretches of no more than `length` cells, and the cells in them. In logarithmic time.
+  /// Returns the stretches of at most `length` cells and the cells in them, in logarithmic time.
   struct Share {
     Index stretches = 0;
     Index cells = 0;
   };
   Share up_to(Index length) const noexcept;
-  /// The same cells as runs, distance by distance, at most distances().
+  /// Calls `f` with the same cells as runs, distance by distance; at most distances() calls.
   void for_each_run(FunctionRef<void(const Run&)> f) const;
 
   friend bool operator==(const RunLattice&, const RunLattice&) = default;
 };
 
-/// A lattice takes the place of so many runs and more, unless each has many stretches: as these have one length, they
-/// are copied faster (by a fifth where they are short), and soon make up for the time that it takes to set them up. A
-/// plan has room for the runs of fewer than lattice_distances_min.
+/// A lattice replaces this many runs or more, unless each run has many stretches: these have one length, so they are
+/// copied faster (by a fifth if they are short), which soon pays for setting them up. A plan has room for such runs if
+/// there are fewer than lattice_distances_min.
 inline constexpr Index lattice_runs_min = 32;
 inline constexpr Index lattice_repeats_max = 8;
 inline constexpr Index lattice_distances_min = 1024;
-/// So that what visits all distances (for_each_run) takes a moment.
+/// Keeps loops over all distances (for_each_run) short.
 inline constexpr Index lattice_distances_max = Index(1) << 22;
 
-/// Goes through the stretches of a lattice in their order; each step takes constant time, the first one logarithmic.
+/// Visits the stretches of a lattice in their order. Each step takes constant time, the first one logarithmic time.
 class LatticeWalk {
  public:
-  /// Those in the stretches [first, end) of the target's comb.
+  /// Visits the stretches that lie in the stretches [first, end) of the target's comb.
   LatticeWalk(const RunLattice& lattice, Index first, Index end);
   explicit LatticeWalk(const RunLattice& lattice) : LatticeWalk(lattice, 0, lattice.target.count) {}
 
@@ -97,7 +97,7 @@ class LatticeWalk {
   void next() noexcept;
 
  private:
-  /// From one pair of stretches to another one.
+  /// The difference between one pair of stretches and another.
   struct Step {
     Index source = 0;
     Index target = 0;
@@ -107,16 +107,16 @@ class LatticeWalk {
 
   RunLattice lattice_;
   Index end_;
-  Step up_;    ///< the shortest that makes the distance no smaller
-  Step down_;  ///< the shortest that makes it smaller
+  Step up_;    ///< the shortest step that does not decrease the distance
+  Step down_;  ///< the shortest step that decreases it
   bool up_first_ = false;
   Index source_ = 0;
   Index target_ = 0;
-  Index delta_ = 0;  ///< from the stretch of the source to that of the target
+  Index delta_ = 0;  ///< from the stretch of the source to the stretch of the target
 };
 
-/// What one coordinate of the peers' grid axis gives or takes along one dimension: runs, and after them the stretches
-/// of lattices.
+/// The cells that one coordinate of the peers' grid axis gives or takes along one dimension: first the runs, then the
+/// stretches of the lattices.
 struct AxisEntry {
   Index peer = 0;
   std::vector<Run> runs;
@@ -124,7 +124,7 @@ struct AxisEntry {
 
   bool is_empty() const noexcept { return runs.empty() && lattices.empty(); }
   Index cells() const noexcept;
-  /// Calls f with the runs and with those of lattices.
+  /// Calls f with the runs, then with the runs of the lattices.
   void for_each_run(FunctionRef<void(const Run&)> f) const;
   friend bool operator==(const AxisEntry&, const AxisEntry&) = default;
 };

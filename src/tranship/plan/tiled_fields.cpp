@@ -97,7 +97,7 @@ TiledImage TiledFields::image(int f, int t, int other, const IndexMap& map) cons
                    .tiled = std::vector<bool>(std::size_t(array.dims()), false),
                    .signs = std::vector<int>(std::size_t(array.dims()), 1),
                    .offsets = Indices::filled(array.dims(), 0)};
-  // Dimensions that are not the tile's follow each other in order.
+  // The dimensions that are not the tile's correspond in order.
   std::vector<int> others_target, others_source;
   for (int d = 0; d < array.dims(); ++d) {
     if (std::find(field.tile_dims.begin(), field.tile_dims.end(), d) == field.tile_dims.end())

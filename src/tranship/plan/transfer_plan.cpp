@@ -87,7 +87,7 @@ Index TransferPlan::stored_runs() const noexcept {
 
 namespace {
 
-/// The map of what flows back.
+/// Returns the map of the reverse transfer.
 ElementMap reversed(ElementMap map, Combine combine) {
   if (map == ElementMap::copy) return map_of(combine);
   if (map == ElementMap::negate && combine == Combine::sum) return ElementMap::accumulate_negated;
@@ -133,7 +133,7 @@ TransferPlan adjoint(const TransferPlan& plan, Combine combine) {
   for (const IndexedTransfer& list : plan.indexed_sends) out.indexed_receives.push_back(reversed(list, combine));
   for (const IndexedTransfer& list : plan.indexed_receives) out.indexed_sends.push_back(reversed(list, combine));
 
-  // What was replicated at an edge flows back into the edge before the peers read; zeros had no source.
+  // Values that were replicated at an edge flow back into the edge before the peers read. Zeros had no source.
   for (const LocalFill& fill : plan.fills_after) {
     if (fill.kind != LocalFillKind::replicate) continue;
     LocalFill back{.kind = LocalFillKind::accumulate, .combine = combine, .slot = fill.slot, .axes = fill.axes};
@@ -167,7 +167,7 @@ TransferPlan adjoint(const TransferPlan& plan, Combine combine) {
 
 namespace {
 
-/// FNV-1a over the words of a description.
+/// FNV-1a over the numbers that describe a layout.
 struct Hash {
   std::uint64_t state = 0xcbf29ce484222325u;
   void add(Index value) {
@@ -193,10 +193,10 @@ std::uint64_t fingerprint_of(const ArraySpec& spec) {
   hash.add(d.grid().replicas());
   hash.add_all(std::span(d.grid().extents().begin(), d.grid().extents().end()));
   for (Index i = 0; i < d.grid().size(); ++i) {
-    if (!d.grid().ranks_listed() && i >= 2) break;  // arithmetic: two say all
+    if (!d.grid().ranks_listed() && i >= 2) break;  // arithmetic ranks: two of them define all
     hash.add(d.grid().rank_at(i));
   }
-  // Axes of extent 1 do not count in the numbering: equal grids may differ there.
+  // Axes of extent 1 do not affect the numbering, so equal grids may differ there.
   for (int k = 0; k <= d.grid().dims(); ++k) {
     const Index extent = k < d.grid().dims() ? d.grid().extents()[k] : d.grid().replicas();
     hash.add(extent > 1 ? d.grid().ordinal_stride(k) : 0);

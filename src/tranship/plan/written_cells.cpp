@@ -9,11 +9,11 @@
 namespace tranship {
 namespace {
 
-/// Stretches that may be listed one by one where no closed form says whether some meet.
+/// Stretches that are listed one by one if no closed form tells whether two of them meet.
 constexpr Index stretches_listed_max = Index(1) << 16;
-/// Lists that are compared pair by pair, without being sorted first.
+/// Lists of up to this length are compared pair by pair, without sorting.
 constexpr std::size_t pairwise_max = 12;
-/// Stretches of a comb that are tried one by one: a closed form takes as long as so many comparisons.
+/// Stretches of a comb that are tried one by one: a closed form costs about as much as this many comparisons.
 constexpr Index tried_max = 64;
 
 }  // namespace
@@ -45,7 +45,7 @@ class WrittenCells::Search {
         for (std::size_t k = 0; k < i; ++k)
           if (meet(all[i], all[k])) return true;
     } else {
-      // Only those meet whose hulls do.
+      // Only stretches whose hulls meet can meet.
       std::sort(all.begin(), all.end(), [](const Stretches& a, const Stretches& b) { return a.start < b.start; });
       for (std::size_t first = 0; first < all.size();) {
         Index end = all[first].end();
@@ -59,7 +59,7 @@ class WrittenCells::Search {
   }
 
  private:
-  /// Of one kind are combs of one pitch, and lattices in the same comb of the target whose sources have one period.
+  /// Combs with one pitch are of one kind, and lattices in the same target comb whose sources have one period.
   using Kind = std::tuple<bool, Index, Index, Index, Index, Index>;
   static Kind kind_of(const Stretches& s) {
     if (!s.lattice) return {false, s.count > 1 ? s.pitch : 0, 0, 0, 0, 0};
@@ -81,7 +81,7 @@ class WrittenCells::Search {
     return false;
   }
 
-  /// Those that do not meet within a turn of their common pitch meet nowhere.
+  /// If they do not meet within one turn of their common pitch, they meet nowhere.
   bool any_twice_of_kind(const std::vector<Stretches>& all) {
     struct Place {
       Index lower;
@@ -106,7 +106,7 @@ class WrittenCells::Search {
     return false;
   }
 
-  /// Whether two of them have a cell in common. Where that cannot be told, false, and `is_undecided_`.
+  /// Returns true if the two have a common cell. Returns false and sets `is_undecided_` if that cannot be told.
   bool meet(const Stretches& a, const Stretches& b) {
     if (--budget_.left < 0) return false;
     if (a.start >= b.end() || b.start >= a.end()) return false;
@@ -118,7 +118,7 @@ class WrittenCells::Search {
   static bool meets_interval(const Stretches& comb, Index lower, Index upper) {
     if (comb.start >= upper || comb.end() <= lower) return false;
     if (comb.count == 1) return true;
-    // The first stretch that ends above `lower` is the only one that can tell. Pitches are positive here.
+    // Only the first stretch that ends above `lower` can decide. Pitches are positive here.
     const Index past = lower - comb.start - comb.length;
     const Index first = past < 0 ? 0 : past / comb.pitch + 1;
     return first < comb.count && comb.start + first * comb.pitch < upper;
@@ -139,20 +139,20 @@ class WrittenCells::Search {
     return pairs(a, b) > 0;
   }
 
-  /// Pairs of stretches that touch.
+  /// Returns the number of pairs of stretches that touch.
   static Index pairs(const Stretches& a, const Stretches& b) {
     const RunLattice both{
         {0, a.length, a.pitch, a.pitch, a.count}, {0, b.length, b.pitch, b.pitch, b.count}, b.start - a.start};
     return both.stretches();
   }
 
-  /// Two lattices in one comb of the target, seen in the array: what both sources have is a comb again.
+  /// Compares two lattices in one comb of the target, in array coordinates: what both sources have is a comb again.
   bool lattices_meet(const RunLattice& a, const RunLattice& b) {
     const Index period = a.source.period;
     if (!(a.target == b.target) || b.source.period != period) return undecided();
     budget_.left -= tried_max;
     const Index apart = a.distance - b.distance;  // from the first cell of a's source to that of b's
-    // Member k of a's source and member k + shift of b's, for the one or two shifts by which they touch.
+    // Member k of a's source meets member k + shift of b's, for one or two values of shift.
     const Index first = ceil_divide(1 - b.source.length - apart, period);
     for (Index shift = first; shift * period + apart < a.source.length; ++shift) {
       const Index offset = apart + shift * period;
@@ -166,7 +166,7 @@ class WrittenCells::Search {
     return false;
   }
 
-  /// A run that writes into the same comb of the target as a lattice, seen in the array.
+  /// Compares a lattice with a run that writes into the same comb of the target, in array coordinates.
   bool meets_lattice(const RunLattice& lattice, const Stretches& run) {
     const LocalComb& target = lattice.target;
     const Index member = floor_divide(run.start - target.start, target.pitch);

@@ -1,5 +1,5 @@
-// Private: Whether the runs and lattices of a dimension write no cell twice. Judged by closed forms for pairs of combs,
-// so that it takes the same time for any extent.
+// Private: Checks that the runs and lattices of a dimension write no cell twice. It uses closed forms for pairs of
+// combs, so its time does not depend on the extent.
 #pragma once
 
 #include <vector>
@@ -8,27 +8,27 @@
 
 namespace tranship {
 
-/// The comparisons that a search may spend; one that has none left finds nothing more.
+/// Number of comparisons that a search may still make; a search that has none left finds nothing more.
 struct ComparisonBudget {
   Index left = Index(1) << 22;
 };
 
-/// What runs and lattices write along one dimension. Those that are added must have no cell twice in themselves, and
-/// lie within the local indices of an array. Lattices are kept by reference.
+/// The cells that runs and lattices write along one dimension. Each run or lattice added must not contain a cell twice,
+/// and must lie within the local indices of an array. Lattices are kept by reference.
 class WrittenCells {
  public:
   void add(const Run& run);
   void add(const RunLattice& lattice);
   void add(const WrittenCells& other) { all_.insert(all_.end(), other.all_.begin(), other.all_.end()); }
 
-  /// Returns true when some cell is written twice. Where the budget does not suffice, or combs are such as no planner
-  /// makes and have too many stretches to list, it may return false instead.
+  /// Returns true when some cell is written twice. It may wrongly return false when the budget runs out, or when combs
+  /// that no planner makes have too many stretches to list.
   bool any_twice(ComparisonBudget& budget) const;
 
  private:
   class Search;
 
-  /// `count` stretches of `length` cells, `pitch` >= 0 apart: the cells of a run, or those among which a lattice
+  /// `count` stretches of `length` cells, `pitch` >= 0 apart: the cells of a run, or the cells among which a lattice
   /// writes.
   struct Stretches {
     Index start = 0;

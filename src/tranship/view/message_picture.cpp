@@ -25,7 +25,7 @@ struct Alone {
   Index filled_bytes = 0;
 };
 
-/// What is done without a peer; nothing where that is nothing.
+/// Says in words what a rank does without a peer; empty if that is nothing.
 std::string alone_in_words(const Alone& alone) {
   std::string out;
   if (alone.kept_bytes > 0) out += fmt::format(", keeps {}", human_bytes(alone.kept_bytes));
@@ -38,7 +38,7 @@ std::string alone_in_words(const Alone& alone) {
 constexpr std::size_t peers_shown_max = 24;
 constexpr double row_px = 24, bar_px_max = 220, name_px = 92, amount_px = 84;
 
-/// The peers with the most bytes, by rank, and the sum of the others.
+/// The peers with the most bytes, sorted by rank, and the sum of the others.
 struct ShownPeers {
   std::vector<PeerAmount> peers;
   PeerAmount others;
@@ -128,9 +128,9 @@ class RankPicture {
 constexpr Index squares_max = 32;  // along each side
 constexpr double matrix_px_max = 480, square_px_max = 64;
 
-/// From white to a dark blue. Light enough at its beginning to be told from nothing.
+/// Returns a shade from white to dark blue; the lightest shade still differs from an empty square.
 Color shade_of(Index bytes, Index bytes_max) {
-  // By the square root: sizes of messages differ by orders of magnitude, and faces of halos from their corners.
+  // Uses the square root: sizes of messages differ by orders of magnitude, as do the faces and corners of halos.
   const double depth = std::sqrt(double(bytes) / double(bytes_max));
   const auto mix = [&](int light, int dark) { return int(std::lround(light + (dark - light) * depth)); };
   return {mix(222, 0), mix(236, 68), mix(247, 136)};
@@ -182,7 +182,7 @@ class MatrixPicture {
       ranks_.push_back(plan.rank);
       given_.push_back(plan.rank);
       for (const PeerAmount& peer : plan.peers) ranks_.push_back(peer.peer);
-      // Where there are too many transfers, none of them is listed.
+      // A plan with too many transfers lists no peers.
       if (plan.peers.empty() && (plan.messages_received > 0 || plan.messages_sent > 0)) is_complete_ = false;
     }
     std::sort(given_.begin(), given_.end());
@@ -221,13 +221,13 @@ class MatrixPicture {
   }
   Square& at(Rank from, Rank to) { return matrix_[std::size_t(index_of(from) * squares_ + index_of(to))]; }
 
-  /// The rank of a square, or the first and last of several.
+  /// Returns the rank of a square, or the first and the last of several.
   std::string label_of(Index i) const {
     const Rank first = ranks_[std::size_t(i * per_square_)];
     const Rank last = ranks_[std::size_t(std::min(Index(ranks_.size()), (i + 1) * per_square_) - 1)];
     return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
   }
-  /// Every how many squares there is room for a label.
+  /// Returns the number of squares from one label to the next that has room.
   Index label_step(double room_px) const { return std::max<Index>(1, Index(std::ceil(room_px / side_px_))); }
 
   void square(double x, double y, Index row, Index column) {
@@ -258,7 +258,7 @@ class MatrixPicture {
               amount);
   }
 
-  /// Gives where it ends.
+  /// Returns the y coordinate of its end.
   double legend(double x, double y) {
     const auto row = [&](const Color& color, const std::string& what) {
       page_.add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" rx=\"2\" fill=\"{}\"/>\n", x, y,

@@ -18,12 +18,12 @@ constexpr std::string_view symbols = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF
 constexpr int legend_rows_max = 24;
 constexpr int title_chars_max = 110;
 
-// What both pictures draw.
+// Common to both pictures.
 
-// Consecutive cells of one dimension with one owner. Interfaces that it shares with the blocks beside it come on top:
-// one half of each.
+// Consecutive cells of one dimension with one owner. Interfaces that it shares with the neighbouring blocks come on
+// top; it has half of each.
 struct Block {
-  Interval cells;  // may be none beside shared interfaces
+  Interval cells;  // may be empty beside shared interfaces
   Index part = 0;
   bool shares_lower = false, shares_upper = false;
 
@@ -32,7 +32,7 @@ struct Block {
 
 // The blocks of a dimension from cell 0 on, as many as are shown.
 struct Axis {
-  int dim = -1;  // none: the rows of a 1-dimensional array
+  int dim = -1;  // -1: the rows of a 1-dimensional array
   Index extent = 1;
   std::vector<Block> blocks;
 
@@ -43,7 +43,7 @@ struct Axis {
 std::vector<Block> leading_blocks(const AxisParts& axis, Index count_max) {
   std::vector<Block> out;
   const Partition& rule = axis.partition();
-  // What one part of a block owns ends with an interface that the next part owns, too.
+  // A block ends with an interface that the next part owns, too.
   const bool shares = rule.kind != PartitionKind::cyclic && rule.kind != PartitionKind::whole;
   for (Index cell = 0; cell < axis.extent() && Index(out.size()) < count_max;) {
     const bool shares_lower = !out.empty() && out.back().shares_upper;
@@ -63,7 +63,7 @@ std::vector<Block> leading_blocks(const AxisParts& axis, Index count_max) {
   return out;
 }
 
-// The dimensions to show, one or two, increasing: those that the grid cuts come first.
+// Returns the one or two dimensions to show, in increasing order; it prefers dimensions that the grid cuts.
 std::vector<int> shown_dims(const Distribution& d) {
   std::vector<int> out;
   for (const bool cut : {true, false})
@@ -75,11 +75,11 @@ std::vector<int> shown_dims(const Distribution& d) {
 
 struct Map {
   Axis rows, columns;
-  Indices cell;         // of each dimension; those that are not shown are shown at it
+  Indices cell;         // in each dimension; dimensions that are not shown are fixed at it
   std::string caption;  // empty when the picture shows all dimensions
 };
 
-// A cell of a dimension that a part owns as no other one does, where there is one.
+// Returns a cell of a dimension that only this part owns, if there is one.
 std::optional<Index> cell_of(const AxisParts& axis, Index part) {
   for (const SliceFamily& slice : axis.slices(part))
     for (Index cell = slice.start; cell < std::min(slice.start + slice.length, slice.start + 2); ++cell)
@@ -87,7 +87,7 @@ std::optional<Index> cell_of(const AxisParts& axis, Index part) {
   return std::nullopt;
 }
 
-// The dimensions that are not shown are shown at cell 0, or where `through` owns cells. `blocks_max(axis)` says how
+// Fixes the dimensions that are not shown at cell 0, or at a cell that `through` owns. `blocks_max(axis)` returns how
 // many blocks of a dimension to look at.
 template <class BlocksMax>
 Map map_of(const Distribution& d, const std::optional<Place>& through, BlocksMax&& blocks_max) {
@@ -115,7 +115,7 @@ Map map_of(const Distribution& d, const std::optional<Place>& through, BlocksMax
   return out;
 }
 
-// The part that owns a block: the coordinates not shown are those of the cell at which they are shown.
+// Returns the part that owns a block. Coordinates that are not shown come from the cell at which they are fixed.
 template <class Row, class Column>
 Place place_of(const Distribution& d, const Map& map, const Row& row, const Column& column) {
   Place out;
@@ -127,7 +127,7 @@ Place place_of(const Distribution& d, const Map& map, const Row& row, const Colu
   return out;
 }
 
-// All ranks that hold the same cells as `place`, by ordinal, at most `count_max` of them.
+// All ranks that hold the same cells as `place`, by ordinal; at most `count_max` of them are listed.
 struct Holders {
   std::vector<Rank> first;
   Index count = 1;
@@ -141,7 +141,7 @@ Holders holders_of(const Distribution& d, const Place& place, Index count_max) {
     copies.push_back(d.axis(i).replicated() ? grid.extents()[i] : 1);
     out.count *= copies[i];
   }
-  // Mixed-radix counting: the copies of one replica, then those of the next.
+  // Counts in mixed radix: the copies of one replica, then those of the next.
   for (Index n = 0; n < std::min(out.count, count_max); ++n) {
     Place copy = place;
     Index rest = n;
@@ -161,12 +161,12 @@ std::string rank_names(const Holders& holders) {
 }
 
 struct LegendRow {
-  Rank rank = 0;  // the first, which gives the colour
+  Rank rank = 0;  // the first rank, which gives the colour
   std::string ranks;
   Index cells = 0;
 };
 
-// One row for every part that the map shows, by rank; `more` counts those left out.
+// Returns one row for every part that the map shows, sorted by rank; `more` counts rows that are left out.
 std::vector<LegendRow> legend_of(const Distribution& d, const Map& map, Index& more) {
   std::map<Index, const Block*> rows, columns;
   for (const Block& block : map.rows.blocks) rows.emplace(block.part, &block);
@@ -203,16 +203,16 @@ std::string shortened(std::string out) {
 
 // Text.
 
-// What one character, or one number, stands for.
+// The cells for which one character, or one number, stands.
 struct Piece {
   Interval cells;
   Index part = 0;
-  bool is_shared = false;  // one interface of this part and the one before
-  bool is_first = false;   // of its block
+  bool is_shared = false;  // one interface of this part and the part before it
+  bool is_first = false;   // first piece of its block
 };
 
-// The pieces of an axis: every block with cells of its own is cut into at least one, and a shared interface is one.
-// Blocks that have no room are left out.
+// Returns the pieces of an axis. Every block with cells of its own is cut into at least one piece, and a shared
+// interface is one piece. Blocks without room are left out.
 std::vector<Piece> pieces_of(Axis& axis, Index pieces_max) {
   Index per_piece = 1;
   auto pieces_in = [&](const Block& block) {
@@ -224,7 +224,7 @@ std::vector<Piece> pieces_of(Axis& axis, Index pieces_max) {
       out += pieces_in(block) + (block.shares_upper && &block != &axis.blocks.back() ? 1 : 0);
     return out;
   };
-  // The fewest cells per piece at which all blocks fit.
+  // Finds the fewest cells per piece at which all blocks fit.
   per_piece = std::max<Index>(1, ceil_divide(axis.shown(), pieces_max));
   while (total() > pieces_max && per_piece < axis.shown()) per_piece += ceil_divide(per_piece, 8);
   while (total() > pieces_max && axis.blocks.size() > 1) axis.blocks.pop_back();
@@ -249,19 +249,19 @@ std::vector<Piece> pieces_of(Axis& axis, Index pieces_max) {
   return out;
 }
 
-// How ranks are written: one character where there are enough of them, else the number.
+// Writes ranks: by one character if there are enough of them, else by number.
 class Glyphs {
  public:
   Glyphs(Index width, PictureColors colors) : width_(width), colors_(colors) {}
 
-  /// For ranks up to this one; numbers stand apart.
+  /// Returns the width for ranks up to this one; numbers are separated by a space.
   static Index width_for(Rank rank_max) {
     return std::size_t(rank_max) < symbols.size() ? 1 : Index(fmt::format(" {}", rank_max).size());
   }
   std::string of(Rank rank) const {
     std::string glyph = width_ == 1 ? std::string(1, symbols[std::size_t(rank)]) : fmt::format("{:>{}}", rank, width_);
     if (colors_ == PictureColors::plain) return glyph;
-    // The nearest colour of the 6x6x6 cube that terminals have.
+    // The nearest colour of the 6x6x6 cube of terminals.
     const Color c = color_of(rank);
     auto level = [](int value) { return (value * 5 + 127) / 255; };
     return fmt::format("\x1b[48;5;{}m\x1b[38;5;{}m{}\x1b[0m",
@@ -275,12 +275,12 @@ class Glyphs {
   PictureColors colors_;
 };
 
-// The first cells of blocks above their columns, as many as fit without touching.
+// Writes the first cells of blocks above their columns, as many as fit without touching.
 std::string column_labels(const std::vector<Piece>& columns, Index width) {
   std::string out;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string label = fmt::format("{}", columns[i].cells.lower);
-    // Numbers end where their column ends.
+    // Right-aligns numbers with their column.
     const std::size_t end = (i + 1) * std::size_t(width);
     const std::size_t at = width == 1 ? i : end - std::min(end, label.size());
     if (!columns[i].is_first || (!out.empty() && at < out.size() + 1)) continue;
@@ -292,11 +292,11 @@ std::string column_labels(const std::vector<Piece>& columns, Index width) {
 
 // SVG.
 
-constexpr Index svg_blocks_max = 48;      // of a dimension; of more, the leading ones
+constexpr Index svg_blocks_max = 48;      // per dimension; with more, only the leading blocks are shown
 constexpr Index svg_blocks_leading = 24;  // or two rounds of all parts
 constexpr double plot_px_max = 560, plot_px_min = 200, bar_px = 84;
 
-// Where the cells of an axis lie on the page.
+// The position of an axis and its cells on the page.
 struct Scale {
   double origin = 0;
   double length = 0;
@@ -311,13 +311,13 @@ struct Span {
   double length() const { return end - begin; }
 };
 
-// One slice of the rank whose overlap is shown, along one axis.
+// One slice, along one axis, of the rank whose overlap is shown.
 struct HatchedSlice {
   Interval owned, stored;
 };
 
-// A rank in the middle of what is shown, which has neighbours on all sides; in the dimensions that are not shown it
-// owns cell 0.
+// Returns a place in the middle of what is shown, which has neighbours on all sides. In the dimensions that are not
+// shown it owns cell 0.
 Place middle_place(const Distribution& d) {
   Place out;
   const std::vector<int> dims = shown_dims(d);
@@ -375,7 +375,7 @@ class SvgPicture {
   }
 
  private:
-  // Nothing for a rank that has no part of the array.
+  // Returns nothing for a rank without a part of the array.
   static std::optional<Place> hatched_of(const Distribution& d, const SvgOptions& options) {
     if (d.is_indexed()) return std::nullopt;
     return options.rank ? d.grid().place_of(*options.rank) : std::optional(middle_place(d));
@@ -409,7 +409,7 @@ class SvgPicture {
     }
     columns_.px_per_cell = columns_.length / columns;
     rows_.px_per_cell = rows_.length / rows;
-    // Room for overlap beyond the edge, then for labels.
+    // Leaves room for overlap beyond the edge, then for labels.
     const double labels = 56 + 7 * double(fmt::format("{}", map_.rows.shown()).size());
     columns_.origin = std::max(84.0, labels) + beyond(columns_, column_slices_, map_.columns, -1);
     rows_.origin = (map_.caption.empty() ? 72 : 92) + beyond(rows_, row_slices_, map_.rows, -1);
@@ -417,7 +417,7 @@ class SvgPicture {
     bottom_ = rows_.end() + beyond(rows_, row_slices_, map_.rows, 1);
   }
 
-  // How far overlap reaches beyond the first (side -1) or last shown cell.
+  // Returns how far overlap reaches beyond the first (side -1) or last shown cell.
   static double beyond(const Scale& scale, const std::vector<HatchedSlice>& slices, const Axis& axis, int side) {
     Index cells = 0;
     for (const HatchedSlice& slice : slices)
@@ -426,14 +426,14 @@ class SvgPicture {
     return std::clamp(double(cells) * scale.px_per_cell, thin_px, 90.0);
   }
 
-  // An interface that two parts own is one half in the colour of each.
+  // An interface that two parts own is drawn as two halves, one in each colour.
   static Span span_of(const Scale& scale, const Block& block) {
     const double half = scale.px_per_cell / 2;
     return {scale.at(block.cells.lower) - (block.shares_lower ? half : 0),
             scale.at(block.cells.upper) + (block.shares_upper ? half : 0)};
   }
 
-  // `f(x, y, place, color)` for every block.
+  // Calls `f(x, y, place, color)` for every block.
   template <class F>
   void for_each_block(F&& f) const {
     for (const Block& row : map_.rows.blocks)
@@ -454,13 +454,13 @@ class SvgPicture {
     for_each_block([&](const Span& x, const Span& y, const Place& place, const Color& c) { label(x, y, place, c); });
   }
 
-  // The ranks of a block, as large as fits; in small blocks the first one, or nothing.
+  // Labels a block with its ranks, as large as fits; a small block gets only the first rank, or no label.
   void label(const Span& x, const Span& y, const Place& place, const Color& c) {
     for (const Index count_max : {4, 1}) {
       const std::string ranks = rank_names(holders_of(distribution_, place, count_max));
       const double size = std::min({18.0, y.length() * 0.6, x.length() * 1.3 / double(ranks.size())});
       if (size < 6) continue;
-      // The outline keeps it readable on hatching.
+      // The outline keeps the label readable on hatching.
       page_.add(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"rank\" font-size=\"{:.1f}\" style=\"fill:{};stroke:{}\">{}</text>\n",
           (x.begin + x.end) / 2, (y.begin + y.end) / 2 + size * 0.35, size, is_light(c) ? "#1a1a1a" : "#ffffff", hex(c),
@@ -475,7 +475,7 @@ class SvgPicture {
            std::any_of(column_slices_.begin(), column_slices_.end(), wider);
   }
 
-  // The pixels of a stored range: an overlap that is thinner than a line is drawn as wide as one.
+  // Returns the pixels of a stored range. Overlap thinner than a line is drawn as wide as a line.
   static Span stored_span(const Scale& scale, const HatchedSlice& slice) {
     Span out{scale.at(slice.stored.lower), scale.at(slice.stored.upper)};
     if (slice.stored.lower < slice.owned.lower) out.begin = std::min(out.begin, scale.at(slice.owned.lower) - thin_px);
@@ -502,7 +502,7 @@ class SvgPicture {
     page_.add("</g>\n");
   }
 
-  // The first cells of blocks and the end, as many as have room; of an array that goes on, dots.
+  // Draws the first cells of blocks and the end, as many as have room; dots if the array continues.
   void ticks() {
     auto place = [](const Axis& axis, const Scale& scale, double room_px, auto&& label) {
       const std::string end = axis.complete() ? fmt::format("{}", axis.extent) : "\u2026";
@@ -579,7 +579,7 @@ class SvgPicture {
   Map map_;
   std::vector<HatchedSlice> row_slices_, column_slices_;
   Scale rows_, columns_;
-  double right_ = 0, bottom_ = 0;  // of the plot with the overlap beyond its edge
+  double right_ = 0, bottom_ = 0;  // of the plot, including the overlap beyond its edge
   double width_ = 0;
   SvgPage page_;
 };

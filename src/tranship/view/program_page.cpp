@@ -16,7 +16,7 @@ namespace {
 constexpr double column_width = 104, box_width = 80, box_height = 24, lane_height = 36, rank_gap = 16, top = 12;
 constexpr double labels_width = 150;
 
-// What a step does, as its colour shows it.
+// The kind of work that a step does; it decides the step's colour.
 enum class Family : std::uint8_t { meet, signal, wait, copy, reduce, packets, multicast, loop };
 constexpr const char* family_names[] = {"meet", "signal", "wait", "copy", "reduce", "packets", "switch", "loop"};
 
@@ -62,7 +62,7 @@ footer{flex:none;height:84px;overflow:auto;padding:8px 20px;border-top:1px solid
 background:#fafafa;white-space:pre-wrap;font:12px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;box-sizing:border-box}
 )";
 
-// It holds no text of the program: what it shows are attributes of elements.
+// The script contains no text of the program: it shows attributes of elements.
 constexpr std::string_view script = R"(
 'use strict';
 window.addEventListener('error', e => { document.body.dataset.error = e.message; });
@@ -133,7 +133,7 @@ class Page {
   };
   const std::vector<StepPlace>& steps() const { return arrows_.steps(); }
 
-  /// Each step stands behind the one before it and behind all that it needs; what never runs comes last.
+  /// Places each step behind its predecessor and behind all steps that it needs; steps that never run come last.
   std::vector<double> columns_of_steps() const {
     const Replay played =
         replay(program_, step_by_step(), {.iterations_max = 1, .arrows = ReplayOptions::Arrows::find});
@@ -236,7 +236,7 @@ class Page {
   void draw_arrows() {
     for (const StepArrow& arrow : arrows_.all()) {
       const Spot &from = spots_[static_cast<std::size_t>(arrow.from)], &to = spots_[static_cast<std::size_t>(arrow.to)];
-      if (options_.rank && !from.is_shown && !to.is_shown) continue;  // of other ranks alone
+      if (options_.rank && !from.is_shown && !to.is_shown) continue;  // between other ranks only
       if (!from.is_shown || !to.is_shown || drawn_ >= options_.arrows_max) {
         ++left_out_;
         continue;
@@ -252,7 +252,7 @@ class Page {
     }
   }
 
-  /// Many readers of what many have written cover everything else; pointing at a step still shows its own.
+  /// Many readers of many writers would cover everything else. Pointing at a step still shows its own arrows.
   bool hides_data() const { return drawn_data_ > 300; }
 
   static std::string markers() {

@@ -37,7 +37,7 @@ std::string operand_text(const RankProgram& rank, const Operand& operand, Operan
   return text;
 }
 
-/// "a + b + ... + z (26 in all)"
+/// Returns "a + b + ... + z (26 in all)".
 std::string list_text(const std::vector<std::string>& items, std::string_view separator, std::size_t list_max) {
   if (items.size() <= list_max) return join_text(items, separator);
   const std::vector<std::string> first(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(list_max) - 1);
@@ -125,7 +125,7 @@ std::string channels_of(const RankProgram& rank, std::size_t list_max) {
   return out;
 }
 
-/// What ranks that are alike have in common.
+/// Appends the properties of a step in which ranks must agree to be alike.
 void add_shape(const Step& step, std::vector<std::uint64_t>& out) {
   const auto add = [&](auto number) { out.push_back(static_cast<std::uint64_t>(number)); };
   add(step.kind);
@@ -155,7 +155,7 @@ std::vector<std::uint64_t> shape_of_rank(const RankProgram& rank) {
   return out;
 }
 
-/// "ranks 1 to 63", or a list of ranks and ranges of them.
+/// Returns "ranks 1 to 63", or a list of ranks and ranges.
 std::string many_ranks_text(const std::vector<Rank>& ranks) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -282,7 +282,7 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
   constexpr std::size_t folded_list_max = 4;
   const std::size_t list_max = folds ? folded_list_max : SIZE_MAX;
   std::vector<Rank> alike = folds ? first_ranks_alike(program) : std::vector<Rank>();
-  // Where a rank stands for ever, people want to see it.
+  // A rank that is stuck is shown in full.
   for (const std::int32_t step : arrows.stuck())
     if (folds) {
       const Rank rank = arrows.steps()[static_cast<std::size_t>(step)].rank;
@@ -295,7 +295,7 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
     const RankProgram& one = of(program, rank);
     std::size_t end = at;
     while (end < arrows.steps().size() && arrows.steps()[end].rank == rank) ++end;
-    if (folds && alike[static_cast<std::size_t>(rank)] != rank) {  // named with the first one
+    if (folds && alike[static_cast<std::size_t>(rank)] != rank) {  // named with the first rank like it
       at = end;
       continue;
     }

@@ -1,4 +1,4 @@
-// Private: what all SVGs have in common: a white page with a title, its fonts, and a colour for every rank.
+// Private: common parts of all SVGs: a white page with a title, its fonts, and a colour for every rank.
 #pragma once
 
 #include <string>
@@ -15,20 +15,21 @@ struct Color {
   int red = 0, green = 0, blue = 0;
 };
 
-/// The eight of Okabe and Ito, which colour-blind people tell apart, then lighter and darker shades of them.
+/// Returns one of the eight colours of Okabe and Ito, which colour-blind people can tell apart, or a lighter or darker
+/// shade of one.
 Color color_of(Rank rank);
 /// "#56b4e9"
 std::string hex(const Color& color);
-/// Whether black is easier to read on it than white.
+/// Returns true if black is easier to read on the colour than white.
 bool is_light(const Color& color);
 
-/// Text with markup escaped, for content and for attributes; what is not seen (base/printable.hpp), as '?'.
+/// Returns text with markup escaped, for content and attributes. Invisible characters (base/printable.hpp) become '?'.
 std::string xml(std::string_view text);
 
-/// Elements of a page, in the order in which they are drawn.
+/// The elements of a page, in drawing order.
 class SvgPage {
  public:
-  /// An element, as it is: numbers and what xml() has escaped.
+  /// Adds an element as it is; all texts in it must have been escaped by xml().
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
     body_ += fmt::format(format, std::forward<Args>(args)...);
@@ -42,7 +43,7 @@ class SvgPage {
     std::string_view title;
     std::string_view caption = {};
   };
-  /// The whole document. It becomes wider where its title or caption need that.
+  /// Returns the whole document. It becomes wider if its title or caption needs that.
   std::string document(const Frame& frame) const;
 
  private:

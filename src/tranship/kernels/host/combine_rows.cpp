@@ -1,4 +1,4 @@
-// Contiguous rows of elements that are combined with those of the target, or changed on their way.
+// Contiguous rows of elements that are combined with the target's elements or negated.
 #include <tranship/kernels/host/host_loops.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 
@@ -13,7 +13,7 @@ void move_rows_16(const Rows& rows, const void* source, void* target) {
 }
 
 #if defined(__x86_64__)
-/// f16 has instructions of its own; what two of them make is exact enough in f32 (half.hpp).
+/// f16 has conversion instructions; a combination of two of them is exact enough in f32 (half.hpp).
 using F16 = detail::Half<float_of_f16, f16_of_float>;
 template <class Element>
 constexpr ElementMap f16_move = ElementMap::copy;
@@ -25,7 +25,7 @@ template <ElementMap move>
   if constexpr (move == ElementMap::accumulate) return _mm256_add_ps(a, b);
   if constexpr (move == ElementMap::accumulate_negated) return _mm256_sub_ps(a, b);
   if constexpr (move == ElementMap::multiply) return _mm256_mul_ps(a, b);
-  // Where two numbers are equal, or one is no number, these take the second.
+  // If both are equal or one is NaN, these instructions return their second operand.
   const __m256 chosen = move == ElementMap::minimum ? _mm256_min_ps(b, a) : _mm256_max_ps(b, a);
   return _mm256_blendv_ps(chosen, b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
 }

@@ -13,7 +13,7 @@ namespace tranship {
 namespace {
 
 #if defined(__x86_64__)
-/// Some compilers do not know the name of this one.
+/// Some compilers do not know the name of this feature.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
@@ -28,7 +28,8 @@ Simd simd_of_cpu() {
 #endif
 }
 
-/// By make: streaming stores halve the traffic, but Intel's server cores keep too few of them in flight to gain by it.
+/// Depends on the make: streaming stores halve the traffic, but Intel's server cores keep too few of them in flight to
+/// gain.
 Stores large_stores_of_cpu() {
 #if defined(__x86_64__)
   if (const char* wanted = std::getenv("TRANSHIP_STORES"))
@@ -40,8 +41,8 @@ Stores large_stores_of_cpu() {
 #endif
 }
 
-/// CPUs that are fast at strings of any length copy long ones without reading the lines of the target first. Those that
-/// are fast at long ones alone have not been measured.
+/// CPUs with fast strings of any length copy long ones without reading the target's lines first. CPUs that are fast
+/// only at long strings have not been measured.
 LongRows long_rows_of_cpu() {
 #if defined(__x86_64__)
   constexpr unsigned fast_long_strings = 1u << 9, fast_short_strings = 1u << 4;
@@ -52,7 +53,7 @@ LongRows long_rows_of_cpu() {
   return LongRows::vectors;
 }
 
-/// The system's own count, for the processor's may be that of all sockets, or of the host of a virtual machine.
+/// Reads the system's value; the processor's may be that of all sockets, or of the host of a virtual machine.
 long long cache_bytes(const char* file_name, long long usual) {
   long long kibibytes = 0;
   if (std::FILE* file = std::fopen(file_name, "r")) {
@@ -65,7 +66,7 @@ long long cache_bytes(const char* file_name, long long usual) {
 }  // namespace
 
 long long large_traffic_min() {
-  // What is moved lies in the last cache twice, as source and as target.
+  // The last cache holds the data twice, as source and as target.
   static const long long bytes = cache_bytes("/sys/devices/system/cpu/cpu0/cache/index3/size", 32LL << 20) / 2;
   return bytes;
 }

@@ -1,4 +1,4 @@
-// Tiles of which one side has 2 to 4 elements, which are too narrow for vectors.
+// Tiles with 2 to 4 elements on one side, which are too narrow for vectors.
 #include <algorithm>
 
 #include <tranship/kernels/host/host_loops.hpp>
@@ -6,11 +6,11 @@
 namespace tranship::loops {
 namespace {
 
-/// Planes that have a line for each row are asked for so many planes ahead; 2 to 8 are within 10 % of each other.
+/// If each row of a plane has its own line, prefetch this many planes ahead; 2 to 8 are within 10 % of each other.
 constexpr long long ahead_planes = 3;
 
-/// Planes of `Narrow` elements on one side: on the other side, each of these lies in a line of its own, far from the
-/// next one, or in two. The lines of a plane that comes soon are asked for while this one is moved.
+/// Copies planes with `Narrow` elements on one side. On the other side, each row lies in one or two lines of its own,
+/// far from the next row. The lines of a later plane are prefetched meanwhile.
 template <int Width, int Narrow>
 void copy_narrow_planes(const CopyBlock& around, const Plane& tile, long long count_a, long long count_b,
                         const Byte* source, Byte* target) {

@@ -1,4 +1,4 @@
-// Contiguous pieces that are copied by themselves, by what is fastest for their size and place.
+// Copies single contiguous pieces by the fastest way for their size and place.
 #include <algorithm>
 
 #include <tranship/kernels/host/host_loops.hpp>
@@ -8,8 +8,8 @@ namespace tranship {
 #if defined(__x86_64__)
 namespace {
 
-// Pieces about as large as the last cache. Whether what a string writes is still there for the next string depends on
-// what else uses the cache, which other programs and machines share: a piece tries both ways.
+// Pieces about as large as the last cache. The next string finds what this one writes in the cache only if other
+// programs and machines leave it there, so a piece tries both ways.
 
 constexpr long long tried_bytes = 1 << 20;
 
@@ -33,11 +33,11 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   const auto* const from = static_cast<const loops::Byte*>(source);
   auto* const to = static_cast<loops::Byte*>(target);
   if (bytes <= loops::medium_row_bytes_max) return loops::copy_row(bytes, from, to);
-  // Decides as below, in fewer steps, for a piece that lies in the caches and is copied by itself.
+  // Decides as below in fewer steps, for a piece that lies in the caches and is copied alone.
   if (bytes < loops::string_row_bytes_min && traffic_bytes <= bytes && loops::suits_strings(from, to))
     return loops::copy_row(bytes, from, to);
   CopyMethod way = copy_method(std::max(bytes, traffic_bytes));
-  // Strings read past the caches, and what a peer wrote is in its cache, if that can hold it.
+  // Strings read past the caches. The peer's cache holds what it wrote, if it is large enough.
   if (piece_of == PieceOf::source_of_peer && 2 * bytes <= large_traffic_min()) way.long_rows = LongRows::vectors;
   if (piece_of == PieceOf::target_of_peer && way.stores == Stores::plain && is_long_put(bytes)) {
     WriteChoice choice;
@@ -49,7 +49,7 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   if (way.stores == Stores::streaming && way.long_rows == LongRows::string && bytes >= 16 * tried_bytes)
     return copy_tried_row(bytes, from, to, loops::string_row_copy(way.simd));
 #endif
-  // The library copies pieces that lie in the caches, and are too short for a string of ours or would have been a loop.
+  // The library copies pieces that lie in the caches and are too short for a string, or would otherwise take a loop.
   const bool is_for_library = way.stores == Stores::plain && loops::suits_strings(from, to) &&
                               (way.long_rows == LongRows::vectors || bytes < loops::string_row_bytes_min);
   if (is_for_library) return loops::copy_row(bytes, from, to);

@@ -1,4 +1,4 @@
-// Rows of bytes: short ones of a known length, medium ones by the library, long ones by vectors, strings or streaming
+// Rows of bytes: short rows of known length, medium rows by the library, long rows by vectors, strings or streaming
 // stores.
 #include <array>
 #include <utility>
@@ -9,11 +9,11 @@ namespace tranship {
 namespace loops {
 namespace {
 
-// How far ahead memory is asked for. Measured: 512 to 1536 bytes and 8 to 32 rows are within 3 % of each other.
+// Prefetch distances. Measured: 512 to 1536 bytes and 8 to 32 rows are within 3 % of each other.
 constexpr long long ahead_bytes = 768;
 constexpr long long ahead_rows = 16;
 
-/// Rows that the caches hold are not fetched: two requests cost as much as the row itself.
+/// Rows in the caches are not prefetched: two requests cost as much as the row itself.
 template <int Bytes, bool Fetched>
 void copy_short_rows(const Rows& rows, const void* source, void* target) {
   const long long from_stride = rows.source_stride, to_stride = rows.target_stride;
@@ -38,7 +38,7 @@ constexpr std::array<RowCopy, sizeof...(Bytes)> short_rows_table(std::integer_se
 template <bool Fetched>
 constexpr auto short_rows = short_rows_table<Fetched>(std::make_integer_sequence<int, int(short_row_bytes_max)>{});
 
-/// At least four vectors: the first and the last four as they lie, and between them aligned stores.
+/// Copies a row of at least four vectors: the first and the last four unaligned, and aligned stores between them.
 template <int Vector, bool Fetched>
 TRANSHIP_INLINE void copy_long_row(long long bytes, const Byte* source, Byte* target) {
   constexpr long long step = 4LL * Vector;
@@ -54,7 +54,7 @@ TRANSHIP_INLINE void copy_long_row(long long bytes, const Byte* source, Byte* ta
   for (long long i = bytes - step; i < bytes; i += Vector) copy_bytes<Vector>(source + i, target + i);
 }
 
-/// Lines are streamed whole or not at all: a plain store into a line that is being streamed would push it out in parts.
+/// Streams only whole lines: a plain store into a line that is being streamed would push it out in parts.
 TRANSHIP_INLINE void copy_streamed(long long bytes, const Byte* source, const Byte* source_ahead, Byte* target) {
   long long at = bytes_to_line(target);
   copy_row(at, source, target);
@@ -66,14 +66,14 @@ TRANSHIP_INLINE void copy_streamed(long long bytes, const Byte* source, const By
   copy_row(bytes - at, source + at, target + at);
 }
 
-/// The bytes that come next in a long row lie in that row; in a shorter one they lie some rows on.
+/// In rows up to this length, prefetching reaches some rows ahead; in longer ones, ahead in the row.
 constexpr long long shorter_row_bytes_max = 4 * ahead_bytes;
 
-/// Planes of so few rows end before a CPU's own prefetching has found its way: it does not go from page to page.
+/// Planes with this few rows end before the CPU's own prefetcher adapts, since it does not cross pages.
 constexpr long long few_rows_max = 8;
-/// Medium rows are asked for so many rows before they are copied; 3 to 8 are within 5 % of each other.
+/// Medium rows are prefetched this many rows ahead; 3 to 8 are within 5 % of each other.
 constexpr long long ahead_medium_rows = 4;
-/// Rows that the nearest cache may hold are not asked for: that would take a third of its speed.
+/// Rows that may be in the nearest cache are not prefetched: that would cost a third of its speed.
 constexpr long long fetched_rows_bytes_min = 32 << 10;
 
 TRANSHIP_INLINE bool is_far(long long plane_bytes) {
@@ -132,7 +132,7 @@ TRANSHIP_INLINE void move_string(long long bytes, const Byte* source, Byte* targ
 #if defined(__x86_64__) && !defined(TRANSHIP_SANITIZED)
   asm volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(bytes) : : "memory");
 #else
-  copy_row(bytes, source, target);  // sanitizers do not look into assembly
+  copy_row(bytes, source, target);  // sanitizers do not see accesses in assembly
 #endif
 }
 

@@ -1,4 +1,4 @@
-// Private: how elements and combinations of the upper layers are called by the kernels.
+// Private: translates the element types and combinations of the upper layers for the kernels.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace tranship::detail {
 
-/// The arithmetic of a number; for a complex number, that of its parts.
+/// Returns the arithmetic of a number; for a complex number, the arithmetic of its parts.
 Arithmetic arithmetic_of(ElementType type);
 
-/// Whether elements of a type can be combined so: complex numbers have no order.
+/// Returns true if elements of a type can be combined this way. Complex numbers have no order.
 bool can_combine(Combine combine, ElementType type);
 
-/// The element of a type that is not complex that changes nothing: 0, 1, the largest, the smallest (of floats the
-/// infinities). 16 bytes of which the last may be zeros; they stay as long as the program runs.
+/// Returns the identity of a combination for a type that is not complex: 0, 1, the largest or the smallest value
+/// (infinities for floats). It points to 16 static bytes, of which the last may be zeros.
 const void* identity_of(Combine combine, ElementType type);
-/// All of them, one after the other.
+/// Returns all identities, one after the other.
 std::span<const std::byte> identities();
 
 }  // namespace tranship::detail

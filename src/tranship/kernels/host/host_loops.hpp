@@ -1,6 +1,6 @@
-// Private: the loops of host_move.hpp, one source each, and what they are made of. Each loop is compiled for two widths
-// of vector registers: what is marked `always inline` takes the target of the function that it is inlined into. No
-// inline function may be compiled for AVX2 on its own: the linker might choose it for the whole program.
+// Private: the loops of host_move.hpp, one source each, and their building blocks. Each loop is compiled for two widths
+// of vector registers: an `always inline` function gets the target of the function into which it is inlined. No other
+// inline function may be compiled for AVX2: the linker might choose that copy for the whole program.
 #pragma once
 
 #if defined(__x86_64__)
@@ -11,7 +11,8 @@
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/inlined.hpp>
 
-// GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
+// GCC notes that vectors wider than the baseline's are passed in another way. All of these are inlined, so none is
+// passed.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
@@ -22,8 +23,8 @@ using Byte = unsigned char;
 
 TRANSHIP_INLINE void prefetch_to_write(const Byte* line) {
 #if defined(__x86_64__)
-  // The compiler's prefetch for writing is the one for reading unless the whole build is for a CPU that has this one.
-  // CPUs without it do nothing.
+  // The compiler's prefetch for writing is a prefetch for reading unless the whole build targets a CPU with prefetchw.
+  // CPUs without it ignore the instruction.
   asm volatile("prefetchw %0" : : "m"(*line));
 #else
   __builtin_prefetch(line, 1, 3);
@@ -59,13 +60,13 @@ TRANSHIP_INLINE long long bytes_to_line(const Byte* address) {
   return static_cast<long long>(-reinterpret_cast<unsigned long long>(address) & (line_bytes - 1));
 }
 
-// Loops over rows have these in common.
+// Common to the loops over rows.
 
 inline constexpr long long short_row_bytes_max = 64;
-/// Up to here the library's copy is as good as any while the caches hold the data. Beyond, it may turn to one
-/// instruction (rep movsb) that is twenty times as slow for some alignments on some CPUs.
+/// Up to this size the library's copy is as good as any while the caches hold the data. Above, it may use one
+/// instruction (rep movsb) that is twenty times slower for some alignments on some CPUs.
 inline constexpr long long medium_row_bytes_max = 1024;
-/// From here on a string move is at least as fast as a loop of vectors that the nearest cache holds.
+/// From this size on, a string move is at least as fast as a loop of vectors on data in the nearest cache.
 inline constexpr long long string_row_bytes_min = 8192;
 /// Shorter rows have too few whole lines for streaming stores to pay.
 inline constexpr long long streamed_row_bytes_min = 512;
@@ -92,8 +93,8 @@ TRANSHIP_INLINE void copy_row(long long bytes, const Byte* source, Byte* target)
   __builtin_memcpy(target, source, static_cast<unsigned long>(bytes));
 }
 
-/// Returns true where string moves are fast: some CPUs stumble over a target that lies less than a line behind its
-/// source in its page.
+/// Returns true if string moves are fast here. On some CPUs they are slow if the target lies less than a line behind
+/// the source, modulo the page size.
 TRANSHIP_INLINE bool suits_strings(const Byte* source, const Byte* target) {
   const unsigned long long apart =
       (reinterpret_cast<unsigned long long>(target) - reinterpret_cast<unsigned long long>(source)) % 4096;
@@ -118,36 +119,37 @@ TRANSHIP_INLINE void for_each_base(const CopyBlock& block, const Byte* source, B
   }
 }
 
-/// Along which dimension a block's source is contiguous and its target is not; -1 where there is none.
+/// Returns the dimension along which a block's source is contiguous and its target is not, or -1 if there is none.
 inline int tile_dimension(const CopyBlock& block, int width) {
   for (int d = block.dims - 2; d >= 0; --d)
     if (block.source_strides[d] == width) return d;
   return -1;
 }
 
-// The loops. Blocks go upward, and each of their target elements is reached once.
+// The loops. Their blocks go upward and reach each target element once.
 
-/// copy_rows.cpp: rows of bytes. Those of strings, and those that are streamed, are also ways of pieces.
+/// copy_rows.cpp: rows of bytes. Pieces also use the string and the streaming loops.
 RowCopy string_row_copy(Simd simd);
 void copy_rows_streamed(const Rows& rows, const void* source, void* target);
 
-/// combine_rows.cpp: contiguous rows of elements. Products, minima and maxima have rows alone, with vectors of 32
-/// bytes; otherwise they take the plain loop of strided_copy.hpp.
+/// combine_rows.cpp: contiguous rows of elements. Products, minima and maxima have only these loops, with vectors of 32
+/// bytes; all else takes the plain loop of strided_copy.hpp.
 RowCopy row_move(ElementMap move, Arithmetic arithmetic, int width, Simd simd);
 constexpr bool has_rows_only(ElementMap move) {
   return move == ElementMap::multiply || move == ElementMap::minimum || move == ElementMap::maximum;
 }
 
-/// transpose_tiles.cpp: tiles, by way of a buffer and a row_move() where they are not copied.
+/// transpose_tiles.cpp: tiles. If they are not copied, they go through a buffer and a row_move().
 void move_in_tiles(CopyBlock block, ElementMap move, Arithmetic arithmetic, int width, CopyMethod way,
                    const Byte* source, Byte* target);
 
-/// A plane of which dimension a is contiguous in the target, and b in the source.
+/// A plane in which dimension a is contiguous in the target, and b in the source.
 struct Plane {
   long long source_stride;  ///< of a
   long long target_stride;  ///< of b
 };
-/// copy_narrow_tiles.cpp: true when it has copied planes of 2 to 4 elements on one side, in the dimensions `around`.
+/// copy_narrow_tiles.cpp: copies planes of 2 to 4 elements on one side, for all `around`. Returns false if it has no
+/// loop for them.
 bool copy_narrow_tiles(const CopyBlock& around, const Plane& tile, long long count_a, long long count_b, int width,
                        const Byte* source, Byte* target);
 

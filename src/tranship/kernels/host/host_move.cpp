@@ -10,21 +10,21 @@ namespace {
 
 using loops::Byte;
 
-/// Whether elements lie lines apart: each is a row of its own, so that they are fetched ahead as rows are.
+/// Returns true if elements lie lines apart: each is then a row of its own and is prefetched like one.
 bool is_sparse(const CopyBlock& block) {
   const int last = block.dims - 1;
   return detail::magnitude(block.source_strides[last]) >= line_bytes ||
          detail::magnitude(block.target_strides[last]) >= line_bytes;
 }
 
-/// Whether each target element is reached once, so that the order does not matter.
+/// Returns true if each target element is reached once, so that the order does not matter.
 bool is_free_of_order(const CopyBlock& block, int width) {
   for (int d = 0; d < block.dims; ++d)
     if (block.target_strides[d] == 0) return false;
   return detail::target_is_nested(block, width);
 }
 
-/// The same elements, dimension d walked the other way.
+/// Walks dimension d in the other direction, over the same elements.
 void turn_round(CopyBlock& block, int d, const Byte*& source, Byte*& target) {
   source += (block.extents[d] - 1) * block.source_strides[d];
   target += (block.extents[d] - 1) * block.target_strides[d];
@@ -32,7 +32,7 @@ void turn_round(CopyBlock& block, int d, const Byte*& source, Byte*& target) {
   block.target_strides[d] = -block.target_strides[d];
 }
 
-/// The last dimension is the row, or else every element is one.
+/// Takes the last dimension as the row, or else every element.
 void move_in_rows(CopyBlock block, ElementMap move, Arithmetic arithmetic, int width, CopyMethod way,
                   const Byte* source, Byte* target) {
   const Rows rows = take_rows(block, width);
@@ -41,8 +41,8 @@ void move_in_rows(CopyBlock block, ElementMap move, Arithmetic arithmetic, int w
   loops::for_each_base(block, source, target, [&](const Byte* from, Byte* to) { move_rows(rows, from, to); });
 }
 
-/// Products, minima and maxima are rare, and a loop for every shape of every number takes room: they have vectors for
-/// contiguous rows, and the plain loop for everything else.
+/// Products, minima and maxima are rare, and a loop for every shape of every number takes room. They have vectors for
+/// contiguous rows and use the plain loop for all else.
 bool is_plain(const CopyBlock& block, ElementMap map, int width, BlockShape shape, CopyMethod way) {
   if (!loops::has_rows_only(map)) return block.dims > 0 && !is_free_of_order(block, width);
   return way.simd != Simd::bytes32 || shape != BlockShape::rows || !has_contiguous_rows(block, width);

@@ -1,5 +1,5 @@
-// Private: Moves a CopyBlock on the host as fast as its memory allows: the bytes of move() in strided_copy.hpp, by
-// the way that was measured to be fastest for the block's shape. Measurements are in docs/copying.md.
+// Private: Moves a CopyBlock on the host as fast as its memory allows. The result equals that of move() in
+// strided_copy.hpp; the block's shape decides the loop, by measurements in docs/copying.md.
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>
@@ -7,25 +7,25 @@
 
 namespace tranship {
 
-/// Of the CPU's caches.
+/// Size of a cache line.
 inline constexpr long long line_bytes = 64;
 
 enum class Simd : unsigned char {
-  bytes16,  ///< what every CPU of the architecture has
+  bytes16,  ///< available on every CPU of the architecture
   bytes32,  ///< AVX2 and F16C
 };
 
-/// How stores go to memory that no cache holds.
+/// How stores reach memory that no cache holds.
 enum class Stores : unsigned char {
-  plain,       ///< as the compiler makes them
-  prefetched,  ///< the lines are asked for, to be written, some time before
-  streaming,   ///< past the caches, without reading the lines first
+  plain,       ///< ordinary stores
+  prefetched,  ///< lines are prefetched for writing some time before
+  streaming,   ///< bypass the caches, without reading the lines first
 };
 
 /// How plain stores write rows of 8 KiB and more.
 enum class LongRows : unsigned char {
-  vectors,  ///< in loops
-  string,   ///< by the CPU's own instruction (rep movsb), unless it stumbles over where the two rows lie
+  vectors,  ///< loops of vectors
+  string,   ///< the CPU's instruction (rep movsb), unless the positions of the two rows make it slow
 };
 
 /// A way to move on this host. It never changes the result.
@@ -36,39 +36,39 @@ struct CopyMethod {
   friend bool operator==(const CopyMethod&, const CopyMethod&) = default;
 };
 
-/// The way for a move among others that together write `traffic_bytes`: plain stores while the caches hold that much,
-/// then the kind that is fastest on this make of CPU. Long rows are strings where the CPU says that it is fast at short
-/// and at long ones. The environment variable TRANSHIP_STORES (plain, prefetched,
-/// streaming) overrides the kind; it is read once.
+/// Returns the way for a move that belongs to moves of `traffic_bytes` in all: plain stores while the caches hold that
+/// much, else the kind that is fastest on this make of CPU. Long rows use strings if the CPU reports that both short
+/// and long ones are fast. The environment variable TRANSHIP_STORES (plain, prefetched, streaming) overrides the kind;
+/// it is read once.
 CopyMethod copy_method(long long traffic_bytes);
-/// From so many bytes of traffic on, the caches are too small for copy_method(): half of the last one.
+/// Returns the traffic from which on the caches are too small for plain stores: half of the last cache.
 long long large_traffic_min();
-/// The size of the largest cache that a core has to itself.
+/// Returns the size of the largest cache that a core has to itself.
 long long private_cache_bytes();
 
 /// The shape of a block, which decides how it is moved.
 enum class BlockShape : unsigned char {
   empty,
   rows,      ///< contiguous on both sides along the last dimension, or elements that lie lines apart
-  tiles,     ///< contiguous along one dimension of the source and another one of the target
-  elements,  ///< anything else, and all blocks whose order matters
+  tiles,     ///< contiguous along one dimension in the source and along another in the target
+  elements,  ///< everything else, and all blocks in which order matters
 };
 
-/// The shape of a canonical block.
+/// Returns the shape of a canonical block.
 BlockShape shape_of(const CopyBlock& block, int width);
 
-/// Whether the last dimension goes upward through contiguous elements on both sides.
+/// Returns true if the last dimension goes upward through contiguous elements on both sides.
 bool has_contiguous_rows(const CopyBlock& block, int width);
-/// The bytes of one row of a block of the shape `rows` that goes upward: the last dimension, or one element.
+/// Returns the bytes of one row of an upward block of shape `rows`: the last dimension, or one element.
 long long row_bytes_of(const CopyBlock& block, int width);
 
-/// Moves as move() does, to the bit. `block` should be canonical. Requires `can_move(move, arithmetic, width)`. The
-/// stores are ordered before what the caller stores afterwards, streaming ones too.
+/// Moves exactly as move() does. `block` should be canonical. Requires `can_move(move, arithmetic, width)`. Its stores,
+/// streaming ones too, are ordered before the caller's later stores.
 void move_on_host(const CopyBlock& block, ElementMap move, Arithmetic arithmetic, int width, CopyMethod way,
                   const void* source, void* target);
 
-/// Contiguous rows in two loops, at least one in each: row i of plane k is read at source + k*source_plane +
-/// i*source_stride and written likewise. Strides are in bytes.
+/// Contiguous rows in two loops, each with at least one turn: row i of plane k is read at source + k*source_plane +
+/// i*source_stride and written at the same form of the target. Strides are in bytes.
 struct Rows {
   long long count = 1;
   long long row_bytes = 0;
@@ -79,28 +79,27 @@ struct Rows {
   long long target_plane = 0;
 };
 
-/// The innermost loops of a block of the shape `rows` that goes upward; the loops around them stay in `block`.
+/// Takes the innermost loops out of an upward block of shape `rows`; the outer loops stay in `block`.
 Rows take_rows(CopyBlock& block, int width);
 
-/// How rows of `row_bytes` (at least one) are copied. For callers that walk many blocks in turns and order the stores
-/// once, at the end.
+/// Copies rows of `row_bytes` (at least one). It is for callers that walk many blocks and order the stores once, at the
+/// end.
 using RowCopy = void (*)(const Rows& rows, const void* source, void* target);
 RowCopy row_copy(long long row_bytes, CopyMethod way);
-/// One row of its own, its stores ordered.
+/// Copies a single row and orders its stores.
 void copy_row(void* target, const void* source, long long bytes, CopyMethod way);
-/// Whose the two sides of a piece are, and so whose cache may hold their lines.
+/// Says which side of a piece belongs to a peer, whose cache may hold its lines.
 enum class PieceOf : unsigned char {
   own_memory,
   source_of_peer,  ///< another core wrote the source
-  target_of_peer,  ///< another core may have read the target. Some CPUs take such lines back one by one, and streaming
-                   ///< stores, which take none, are then several times as fast: long pieces time their first bytes
+  target_of_peer,  ///< another core may have read the target. Some CPUs take such lines back one by one; streaming
+                   ///< stores, which take none, are several times faster there. So long pieces time their first bytes
 };
-/// A contiguous piece that is copied by itself, by what is fastest for its size, where it lies, and this CPU. Its
-/// stores are ordered before what the caller stores afterwards. `traffic_bytes` is what it and others of its kind write
-/// together, if that is more.
+/// Copies a contiguous piece by the fastest way for its size, its place and this CPU. Its stores are ordered before the
+/// caller's later stores. `traffic_bytes` is what this and similar pieces write together, if that is more than `bytes`.
 void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of = PieceOf::own_memory,
                 long long traffic_bytes = 0);
-/// Orders the stores of `way` before what the caller stores afterwards.
+/// Orders the stores of `way` before the caller's later stores.
 void order_stores(CopyMethod way);
 
 const char* name_of(Simd simd);

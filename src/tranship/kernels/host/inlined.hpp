@@ -1,9 +1,9 @@
-// Private: the mark of functions that are parts of a loop, and have to be inlined into it.
+// Private: TRANSHIP_INLINE, the mark of functions that are parts of a loop and must be inlined into it.
 #pragma once
 
 #include <tranship/base/sanitizers.hpp>
 
-// Sanitizers check every access of what is inlined: a minute of compiling, where calls find the same.
+// With a sanitizer they stay functions: inlined, their checks take a minute to compile and find no more.
 #if defined(TRANSHIP_SANITIZED)
 #define TRANSHIP_INLINE inline
 #else

@@ -11,10 +11,10 @@
 namespace tranship {
 namespace {
 
-// A part of b of depth_max by columns_max elements is copied once; beside it, parts of a of rows_max by depth_max,
-// which stay in the second cache while all columns of the part of b pass; a strip of b of two vectors' width stays in
-// the first one. These sizes are those of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication
-// (2008), for caches of 32 KiB and 512 KiB.
+// A part of b (depth_max by columns_max) is copied once. Parts of a (rows_max by depth_max) stay in the second cache
+// while all columns of the part of b pass, and a strip of b, two vectors wide, stays in the first cache. The sizes
+// follow Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008), for caches of 32 KiB and 512
+// KiB.
 constexpr long long depth_max = 256, rows_max = 96, columns_max = 768;
 /// A multiple of the rows and the columns of all tiles.
 constexpr long long strip_max = 48;
@@ -25,7 +25,7 @@ struct VectorOfType {
   typedef T Type __attribute__((vector_size(Bytes)));
 };
 
-/// A tile of c is as many rows by two vectors as the registers hold.
+/// A tile of c: as many rows, two vectors wide, as the registers hold.
 template <class T, int Bytes>
 struct Tile {
   static constexpr int lanes = Bytes / int(sizeof(T));
@@ -34,7 +34,7 @@ struct Tile {
   static_assert(strip_max % rows == 0 && strip_max % columns == 0);
 };
 
-/// The product of a strip of a and one of b, both packed: for each k the elements of all rows, or of all columns.
+/// Multiplies a strip of a and a strip of b, both packed: for each k, the elements of all rows, or of all columns.
 template <class T, int Bytes>
 TRANSHIP_INLINE void multiply_strips(long long depth, const T* a, const T* b, T* product) {
   using V = typename VectorOfType<T, Bytes>::Type;
@@ -55,7 +55,8 @@ TRANSHIP_INLINE void multiply_strips(long long depth, const T* a, const T* b, T*
   std::memcpy(product, sums, sizeof sums);
 }
 
-/// Strips of `width` lines, one after the other, each with the elements of all lines side by side; zeros fill the last.
+/// Packs strips of `width` lines, one after the other, each with the elements of its lines side by side; fills the last
+/// with zeros.
 template <class T>
 TRANSHIP_INLINE void pack(const T* from, long long lines, long long depth, long long line_stride,
                           long long depth_stride, int width, T* to) {

@@ -1,5 +1,5 @@
-// Private: products of matrices of real numbers, in blocks that stay in the caches. Complex matrices are products of
-// their real and imaginary parts.
+// Private: products of real matrices, in blocks that stay in the caches. A product of complex matrices consists of
+// products of their real and imaginary parts.
 #pragma once
 
 namespace tranship {
@@ -12,12 +12,12 @@ struct MatrixPlace {
   long long column_stride = 0;
 };
 
-/// What is added: +1 or -1 times the product.
+/// The factor of the product that is added: +1 or -1.
 enum class ProductSign : int { minus = -1, plus = 1 };
 
-/// c += sign * a b, where a has `rows` by `depth` elements, b `depth` by `columns`, and c, which overlaps neither of
-/// them, `rows` by `columns`. Sums are rounded in T, in an order that depends on the sizes and on the processor. Takes
-/// up to 2 MiB for copies of a and b; false, and nothing is done, where they cannot be had. For float and double.
+/// Computes c += sign * a b, where a has `rows` by `depth` elements, b `depth` by `columns`, and c `rows` by `columns`;
+/// c must not overlap a or b. Sums are rounded in T, in an order that depends on the sizes and the processor. Allocates
+/// up to 2 MiB for copies of a and b; if it cannot, returns false and changes nothing. For float and double.
 template <class T>
 bool add_product(long long rows, long long columns, long long depth, const MatrixPlace<const T>& a,
                  const MatrixPlace<const T>& b, ProductSign sign, const MatrixPlace<T>& c);

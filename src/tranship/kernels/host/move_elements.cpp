@@ -1,11 +1,11 @@
-// Elements that lie neither in rows nor in tiles.
+// Moves elements that lie neither in rows nor in tiles.
 #include <tranship/kernels/host/host_loops.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 
 namespace tranship::loops {
 namespace {
 
-/// The longer of the two last dimensions is walked innermost, four elements of the other one at a time.
+/// Walks the longer of the last two dimensions innermost, and four elements of the other one at a time.
 template <class Element>
 void move_elements(CopyBlock block, const Byte* source, Byte* target) {
   const int last = block.dims - 1;

@@ -1,4 +1,5 @@
-// Private: one unit of packets: 16 bytes of data in 32 bytes of memory (packets.hpp), taken if all of it has come.
+// Private: one unit of packets (packets.hpp): 16 bytes of data in 32 bytes of memory. It is taken once all of it has
+// arrived.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +34,11 @@ struct PacketUnit {
 
 #endif
 
-/// Stores one unit. Stores are seen in their order: of vectors by the processor, of which the caller must tell the
-/// compiler with a signal fence.
+/// Stores one unit. Its stores become visible in order. The processor guarantees this for vectors, and the caller must
+/// keep the compiler from reordering with a signal fence.
 [[gnu::always_inline]] inline void pack_unit(std::byte* packets, const std::byte* data, std::uint32_t flag) noexcept {
 #if defined(TRANSHIP_PACKET_VECTORS)
-  // Halves, since the caller may just have stored one of them: a load of both would wait for that store.
+  // Loads halves: the caller may just have stored one of them, and a load of both would wait for that store.
   const __m128i flags = _mm_set1_epi32(static_cast<int>(flag));
   auto* const to = reinterpret_cast<__m128i*>(packets);
   _mm_store_si128(to, _mm_unpacklo_epi32(_mm_loadu_si64(data), flags));
@@ -52,8 +53,8 @@ struct PacketUnit {
 #endif
 }
 
-/// Whether all packets of the unit have the flag; their data is then in `data`. Loads are seen in their order: by the
-/// processor where vectors are used, of which the caller must tell the compiler with a signal fence.
+/// Returns true, with the data in `data`, if all packets of the unit have the flag. Its loads are made in order; with
+/// vectors the processor guarantees this, and the caller must add a signal fence for the compiler.
 [[gnu::always_inline]] inline bool take_packet_unit(const std::byte* packets, std::byte* data,
                                                     std::uint32_t flag) noexcept {
 #if defined(TRANSHIP_PACKET_VECTORS)
@@ -72,7 +73,7 @@ struct PacketUnit {
   return true;
 }
 
-/// The same, looking `looks` times before it gives up. The caller fences around it as around the one above.
+/// Tries take_packet_unit() up to `looks` times. The caller fences around it in the same way.
 [[gnu::always_inline]] inline bool await_packet_unit(const std::byte* packets, std::byte* data, std::uint32_t flag,
                                                      int looks) noexcept {
   bool has_come = take_packet_unit(packets, data, flag);

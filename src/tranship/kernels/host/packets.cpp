@@ -25,7 +25,7 @@ void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) no
 
 #endif
 
-// Of vectors, stores are seen in order, and loads are made in order, by the processor; the fences are for the compiler.
+// The processor keeps the order of vector loads and stores; these fences are for the compiler.
 
 void pack(std::byte* packets, const std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
   __atomic_signal_fence(__ATOMIC_ACQ_REL);

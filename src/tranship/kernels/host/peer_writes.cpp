@@ -12,19 +12,19 @@ namespace tranship {
 #if defined(__x86_64__)
 namespace {
 
-// A plain store first takes its line from all caches that have it. Where another core has read the line, some CPUs do
-// that for one line at a time, at a fraction of the speed of streaming stores, which take none; where this core's own
-// cache has it, or another core wrote it, plain stores are the faster ones. Only trying tells: of each stretch, a first
-// sample is stored plainly and, if that was slow, a second one streamed, and the better of the two writes the rest.
+// A plain store first takes its line from all caches that hold it. If another core has read the line, some CPUs do so
+// one line at a time, much slower than streaming stores, which take none. If this core's cache holds the line, or
+// another core wrote it, plain stores are faster. Only a trial can tell: the first sample of each stretch is stored
+// plainly and, if that was slow, a second sample is streamed; the faster kind writes the rest.
 
-/// Below, what the reader loses by finding the data in memory is more than what the writer gains.
+/// Below this size the reader loses more by reading from memory than the writer gains.
 constexpr long long sampled_bytes_min = 64 << 10;
-/// How far samples are believed: first so far, and twice as far each time that they have not changed.
+/// How far samples are trusted: first this far, then twice as far each time that they do not change.
 constexpr long long first_stretch_bytes = 128 << 10, stretch_bytes_max = 1 << 20;
-/// Less would show how long a store takes to arrive, and not how many arrive together.
+/// A smaller sample would measure the latency of a store and not the throughput of many.
 constexpr long long sample_bytes = write_sample_bytes;
 
-/// The ticks of a plain sample whose lines this core's own cache has.
+/// Returns the ticks of a plain sample whose lines are in this core's own cache.
 unsigned long long ticks_of_near_sample() {
   alignas(line_bytes) unsigned char source[sample_bytes] = {}, target[sample_bytes];
   unsigned long long least = ~0ULL;
@@ -67,7 +67,7 @@ void write_to_peer(const PeerWrite& what, WriteChoice& choice, FunctionRef<void(
     if (choice.believed_bytes < sample_bytes && what.bytes - at > 2 * sample_bytes) {
       const Stores before = std::exchange(choice.stores, Stores::plain);
       const unsigned long long ticks = sample(Stores::plain);
-      // Lines that no cache has must not count: where plain stores bring them, the next copy finds them.
+      // Lines that no cache holds must not count: plain stores bring them in, and the next copy finds them.
       if (ticks > slow_ticks &&
           what.times_faster * static_cast<double>(sample(Stores::streaming)) < static_cast<double>(ticks))
         choice.stores = Stores::streaming;
@@ -75,7 +75,7 @@ void write_to_peer(const PeerWrite& what, WriteChoice& choice, FunctionRef<void(
       choice.stretch_bytes = is_as_before ? std::min(2 * choice.stretch_bytes, stretch_bytes_max) : first_stretch_bytes;
       choice.believed_bytes = choice.stretch_bytes;
     }
-    // What is left is not worth another sample, or goes on where lines begin.
+    // Writes all that is left if it is not worth another sample, else up to the beginning of a line.
     const long long left = what.bytes - at;
     const bool is_last = left < 2 * choice.believed_bytes || left <= 2 * sample_bytes;
     const long long part = is_last ? left : choice.believed_bytes / line_bytes * line_bytes;

@@ -14,7 +14,7 @@
 
 namespace tranship::packing {
 
-/// Elements of `width` bytes go from the base of number source_base to that of number target_base.
+/// Moves elements of `width` bytes from base number source_base to base number target_base.
 struct BlockMove {
   unsigned source_base = 0;
   long long source_offset = 0;

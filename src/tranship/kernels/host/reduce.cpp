@@ -11,7 +11,8 @@
 #include <tranship/kernels/host/inlined.hpp>
 #include <tranship/kernels/host/packet_unit.hpp>
 
-// GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
+// GCC notes that vectors wider than the baseline's are passed in another way. All of these are inlined, so none is
+// passed.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
@@ -19,7 +20,7 @@
 namespace tranship::detail {
 namespace {
 
-/// `to` op= `from`, bit by bit.
+/// Computes `to` op= `from`, bit by bit.
 template <class Op>
 void combine_bits(std::byte* to, const std::byte* from, std::size_t bytes, Op op) {
   std::size_t i = 0;
@@ -33,7 +34,7 @@ void combine_bits(std::byte* to, const std::byte* from, std::size_t bytes, Op op
   for (; i < bytes; ++i) to[i] = std::byte(op(std::uint64_t(to[i]), std::uint64_t(from[i])));
 }
 
-// Vectors of a number, and the number itself, combine by the same operators.
+// Vectors of a number combine with the same operators as the number itself.
 struct Sum {
   template <class V>
   TRANSHIP_INLINE static void apply(V& a, const V& b) {
@@ -46,7 +47,7 @@ struct Product {
     a *= b;
   }
 };
-/// With a number that is none, the result is none (arithmetic.hpp).
+/// A NaN on either side makes the result NaN (arithmetic.hpp).
 struct Minimum {
   template <class V>
   TRANSHIP_INLINE static void apply(V& a, const V& b) {
@@ -94,7 +95,7 @@ constexpr bool is_float<float> = true;
 template <>
 constexpr bool is_float<double> = true;
 
-/// Whatever made it, a result that is no number is the same one.
+/// Makes all NaN results equal, whatever operation made them.
 template <class T, class V>
 TRANSHIP_INLINE void make_equal(V& all) {
   if constexpr (is_float<T>) {
@@ -103,7 +104,7 @@ TRANSHIP_INLINE void make_equal(V& all) {
   }
 }
 
-/// `Count` vectors of `Bytes` bytes from byte `at` of all arrays on.
+/// Combines `Count` vectors of `Bytes` bytes, from byte `at` of all arrays on.
 template <class T, class Op, std::size_t Bytes, std::size_t Count>
 TRANSHIP_INLINE void combine_at(const CombinedArrays& arrays, std::size_t at) {
   using V = typename Lanes<T, Bytes>::Type;
@@ -137,7 +138,7 @@ TRANSHIP_INLINE void combine_arrays(const CombinedArrays& arrays) {
 template <class T, class Op>
 std::size_t combine_packets(const CombinedPackets& packets) {
   using V = typename Lanes<T, packet_unit_bytes>::Type;
-  const CombinedPackets pair = packets;  // in registers before the first unit has come
+  const CombinedPackets pair = packets;  // loads it into registers before the first unit arrives
   std::size_t at = 0;
   __atomic_signal_fence(__ATOMIC_ACQ_REL);
   for (; at < pair.bytes; at += packet_unit_bytes) {
@@ -176,7 +177,7 @@ Vectors vectors() {
   return {&combine_16<T, Op>, &combine_packets<T, Op>};
 }
 
-/// Sums and products of integers wrap, as those of unsigned ones do.
+/// Sums and products of integers wrap, so they use unsigned integers.
 template <class T, class Unsigned>
 Vectors vectors_of(Reduction reduction) {
   switch (reduction) {
@@ -258,7 +259,7 @@ void reduce_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduct
       break;
   }
   const Arithmetic arithmetic = arithmetic_of(type);
-  const int width = width_of(arithmetic);  // of complex numbers that of their parts
+  const int width = width_of(arithmetic);  // for complex numbers, the width of a part
   const CopyBlock block{.dims = 1,
                         .extents = {static_cast<long long>(bytes) / width},
                         .source_strides = {width},
@@ -273,8 +274,8 @@ Combiner::Combiner(Reduction reduction, ElementType type) noexcept : reduction_(
 }
 
 void Combiner::one_by_one(const CombinedArrays& arrays) const {
-  constexpr std::size_t block_bytes = 4096;  // stays in the nearest cache with as much of each source
-  alignas(64) std::byte sum[block_bytes];    // a target may be a source, which is read in its turn
+  constexpr std::size_t block_bytes = 4096;  // stays in the nearest cache together with as much of each source
+  alignas(64) std::byte sum[block_bytes];    // a target may be a source that is read later
   for (std::size_t at = 0; at < arrays.bytes; at += block_bytes) {
     const std::size_t bytes = std::min(block_bytes, arrays.bytes - at);
     std::memcpy(sum, arrays.sources[0] + at, bytes);
@@ -299,7 +300,7 @@ void combine_for_peers(const Combiner& combine, const CombinedForPeers& arrays, 
   constexpr auto strip_bytes = std::size_t(write_sample_bytes);
   alignas(64) std::byte strip[strip_bytes];
   std::byte* const result = strip;
-  // Into the nearest cache, and from there to all targets. Samples are one strip.
+  // Combines into the nearest cache and copies from there to all targets. A sample is one strip.
   const auto combine_strip = [&](const WrittenPart& part, std::size_t bytes) {
     combine_into({&result, 1}, bytes);
     if (part.clock) part.clock->restart();

@@ -1,4 +1,4 @@
-// Private: combining arrays element by element, as collective operations and programs do.
+// Private: combines arrays element by element, for collective operations and programs.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@
 
 namespace tranship::detail {
 
-/// Complex numbers have sums only; only integers and bools have bits.
+/// Returns true if a type has this reduction: complex numbers have only sums, and only integers and bools have bitwise
+/// ones.
 bool can_reduce(Reduction reduction, ElementType type) noexcept;
 
-/// Each element of `to` becomes itself combined with that of `from`. Which one comes first matters for no reduction.
+/// Combines each element of `from` into the element of `to`. All reductions are commutative.
 void reduce_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduction reduction, ElementType type);
 
-/// Arrays of `bytes` each, whole elements. A target may be one of the sources; apart from that, targets overlap
-/// nothing.
+/// Arrays of `bytes` each, in whole elements. A target may be one of the sources; otherwise targets must not overlap
+/// anything.
 struct CombinedArrays {
   const std::byte* const* sources = nullptr;
   std::size_t source_count = 0;
@@ -28,20 +29,19 @@ struct CombinedArrays {
   std::size_t bytes = 0;
 };
 
-/// Plain data and packets (packets.hpp) of as much data, whole units of them. The target may be the plain data.
+/// Plain data, and packets (packets.hpp) of the same amount of data in whole units. The target may be the plain data.
 struct CombinedPackets {
   const std::byte* plain = nullptr;
   const std::byte* packets = nullptr;
   std::byte* target = nullptr;
   std::size_t bytes = 0;
   std::uint32_t flag = 0;
-  bool packets_come_first = false;  ///< in the order in which is combined
-  int looks = 1;                    ///< at a unit that has not come, before it is left for later
+  bool packets_come_first = false;  ///< order of the operands
+  int looks = 1;                    ///< attempts for a unit that has not arrived, before it is left for later
 };
 
-/// Combines any number of arrays, in their order, to the bit as reduce_into does one after the other, and stores the
-/// result to all targets. At least two sources. Those of numbers that the processor computes with in vectors are read
-/// once.
+/// Combines any number of arrays (at least two) in their order and stores the result to all targets. The result equals
+/// that of reduce_into() one after the other. If the processor has vectors for the numbers, each source is read once.
 class Combiner {
  public:
   Combiner() = default;
@@ -54,10 +54,10 @@ class Combiner {
       one_by_one(arrays);
   }
 
-  /// Whether the next function may be called.
+  /// Returns true if with_packets() may be called.
   bool takes_packets() const noexcept { return packets_ != nullptr; }
-  /// Combines units until one keeps another flag, to the bit as the operator does, and returns the bytes of data that
-  /// it has combined. Acquire.
+  /// Combines units until one has another flag, and returns the bytes of data combined. The result equals that of the
+  /// operator. Acquires.
   std::size_t with_packets(const CombinedPackets& pair) const { return packets_(pair); }
 
  private:
@@ -69,10 +69,10 @@ class Combiner {
   ElementType type_{};
 };
 
-/// The same where peers have some of the targets and may have read them: written there as write_to_peer() does.
+/// Arrays whose targets partly belong to peers, which may have read them: those are written by write_to_peer().
 struct CombinedForPeers {
-  std::span<const std::byte*> sources;  ///< moved on as they are read
-  std::span<std::byte*> targets;        ///< moved on as they are written
+  std::span<const std::byte*> sources;  ///< advanced as they are read
+  std::span<std::byte*> targets;        ///< advanced as they are written
   FunctionRef<bool(std::size_t)> is_of_peer;
   std::size_t bytes = 0;
 };

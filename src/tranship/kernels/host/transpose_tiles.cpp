@@ -14,10 +14,10 @@ namespace {
 //      |   s10 s11 s12 s13    ==>     |   s01 s11 s21 s31
 //      v   s20 s21 s22 s23            v   ...
 //
-// A tile is a cache line long in both directions, so that every line is read and written whole. It is made of chunks
-// that are transposed in registers: rows are loaded in lanes of 16 bytes and interleaved log2(elements per lane) times.
+// A tile is a cache line long in both directions, so every line is read and written whole. It consists of chunks that
+// are transposed in registers: rows are loaded in lanes of 16 bytes and interleaved log2(elements per lane) times.
 
-/// Takes elements of the lower (or upper) halves of each lane of a and b in turn.
+/// Takes elements alternately from the lower (or upper) halves of each lane of a and b.
 template <int Bytes, int Width, int Half, int... I>
 TRANSHIP_INLINE void interleave(VectorOf<Bytes>& out, const VectorOf<Bytes>& a, const VectorOf<Bytes>& b,
                                 std::integer_sequence<int, I...>) {
@@ -31,7 +31,7 @@ TRANSHIP_INLINE void join(VectorOf<32>& out, const VectorOf<16>& low, const Vect
   out = __builtin_shufflevector(low, high, I...);
 }
 
-/// Bytes/16 lanes, from addresses `lane_stride` apart.
+/// Loads Bytes/16 lanes from addresses `lane_stride` apart.
 template <int Bytes>
 TRANSHIP_INLINE void load_lanes(VectorOf<Bytes>& out, const Byte* source, long long lane_stride) {
   if constexpr (Bytes == 16) {
@@ -40,7 +40,7 @@ TRANSHIP_INLINE void load_lanes(VectorOf<Bytes>& out, const Byte* source, long l
     VectorOf<16> low;
     __builtin_memcpy(&low, source, 16);
 #if defined(__x86_64__) && !defined(TRANSHIP_SANITIZED) && !defined(__clang__)
-    // GCC would load the upper lane by itself, and shuffle then. (clang does this by itself.)
+    // GCC would load the upper lane separately and then shuffle. (clang generates this instruction.)
     VectorOf<Bytes> both;
     asm("vinserti128 $1, %2, %t1, %0"
         : "=x"(both)
@@ -75,7 +75,7 @@ TRANSHIP_INLINE void store_vector(const VectorOf<Bytes>& value, Byte* target) {
   }
 }
 
-/// Bytes/Width elements along a, 16/Width along b.
+/// Transposes Bytes/Width elements along a and 16/Width along b.
 template <int Width, int Bytes, bool Streamed>
 TRANSHIP_INLINE void transpose_chunk(const Plane& tile, const Byte* source, Byte* target) {
   constexpr int n = 16 / Width;
@@ -96,8 +96,8 @@ TRANSHIP_INLINE void transpose_chunk(const Plane& tile, const Byte* source, Byte
   for (int i = 0; i < n; ++i) store_vector<Bytes, Streamed>(rows[i], target + i * tile.target_stride);
 }
 
-/// A tile of narrow elements has more lines than a cache has ways for, or a core has buffers for streaming: it goes
-/// through a buffer.
+/// Transposes a tile. A tile of narrow elements has more lines than a cache has ways or a core has buffers for
+/// streaming, so it goes through a buffer.
 template <int Width, int Bytes, bool Streamed>
 TRANSHIP_INLINE void transpose_tile(const Plane& tile, const Byte* source, Byte* target) {
   constexpr bool buffered = Width <= 2;
@@ -119,7 +119,7 @@ TRANSHIP_INLINE void transpose_tile(const Plane& tile, const Byte* source, Byte*
     }
 }
 
-/// Copies what is too narrow for vectors.
+/// Copies areas that are too narrow for vectors.
 template <int Width>
 TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                         Byte* target) {
@@ -128,7 +128,7 @@ TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, co
       copy_bytes<Width>(source + a * tile.source_stride + b * Width, target + b * tile.target_stride + a * Width);
 }
 
-/// The margins of a block: chunks, and elements in the margins of these.
+/// Copies the margins of a block: by chunks, and by elements where no chunk fits.
 template <int Width, int Bytes>
 TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                       Byte* target) {
@@ -146,12 +146,13 @@ TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, cons
                             target + whole_b * tile.target_stride);
 }
 
-/// Elements of a block that are moved one after the other, from a0 and b0 up to a1 and b1.
+/// A rectangle of a block, from a0 and b0 up to a1 and b1, which is moved before the next one.
 struct Patch {
   long long a0, a1, b0, b1;
 };
 
-/// Whole tiles of a patch; meanwhile the next one is fetched, as many lines a tile as a tile has.
+/// Transposes the whole tiles of a patch, and prefetches the next patch meanwhile, as many lines per tile as a tile
+/// has.
 template <int Width, int Bytes, Stores Kind>
 TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, const Plane& tile, const Byte* source,
                                      Byte* target) {
@@ -172,9 +173,9 @@ TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, cons
     }
 }
 
-/// Whole tiles, in patches of some lines on either side, so that both are read and written some lines at a time. What
-/// is streamed goes along the rows of the source, for nothing has to be read of the target; a page of each row at a
-/// time, so that the target's pages are few enough to be found quickly.
+/// Transposes whole tiles, in patches of some lines on either side, so that both sides are accessed some lines at a
+/// time. Streamed tiles follow the rows of the source, because nothing of the target is read; a page of each row at a
+/// time, so that the target touches few pages at once.
 template <int Width, int Bytes, Stores Kind>
 TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                      Byte* target) {
@@ -202,7 +203,7 @@ template <int Width, int Bytes>
 TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Plane& tile, Stores stores,
                                const Byte* source, Byte* target) {
   constexpr long long n = line_bytes / Width;
-  // Rows of the target that all begin at the same place of a line can be written in whole lines.
+  // Target rows that begin at equal offsets within a line can be written in whole lines.
   const bool in_step = tile.target_stride % line_bytes == 0 && bytes_to_line(target) % Width == 0;
   const long long first_a = in_step ? bytes_to_line(target) / Width : 0;
   const long long tiles_a = count_a > first_a ? (count_a - first_a) / n * n : 0, tiles_b = count_b / n * n;
@@ -263,7 +264,7 @@ Transpose transpose_of(int width) {
   }
 }
 
-/// Copies into a buffer that stays in the nearest cache, and moves from there in rows.
+/// Transposes into a buffer that stays in the nearest cache, and moves from there in rows.
 struct BufferedTranspose {
   Transpose transpose;
   RowCopy move_rows;
