@@ -959,17 +959,17 @@ TRANSHIP_VSIP_INLINE vsip_index vsip_colindex(vsip_scalar_mi index) {
 
 /* ---- Additions of tranship -------------------------------------------------------------------------------------- */
 
-/* Sets the handler that the library `tranship::vsip_checked` calls for a wrong call, with the name of the function and a
- * message that names both numbers. When the handler returns, the failed call has no effect and returns 0 or NULL. Without
- * a handler, the message goes to the standard error stream and the program aborts. Returns the previous handler (NULL at
- * first). `tranship::vsip` calls the handler in one case: an FFT finds no memory for its plan. */
+/* Sets the handler that the library `tranship::vsip_checked` calls for a wrong call, with the name of the function and
+ * a message that names both numbers. When the handler returns, the failed call has no effect and returns 0 or NULL.
+ * Without a handler, the message goes to the standard error stream and the program aborts. Returns the previous handler
+ * (NULL at first). `tranship::vsip` calls the handler in one case: an FFT finds no memory for its plan. */
 typedef void (*tranship_vsip_handler)(const char* call, const char* message);
 tranship_vsip_handler tranship_vsip_set_handler(tranship_vsip_handler handler);
 
-/* The place of a view's elements in memory. Element (i, j, k) lies at data + i * strides[0] + j * strides[1] + k * strides[2],
- * in units of vsip_scalar (for complex elements, of the parts, whose imaginary one has the same strides from
- * `imaginary`). The addresses are those of the first element, and stay valid until the block is destroyed, released or
- * rebound. `imaginary` is NULL for views of real elements. */
+/* The place of a view's elements in memory. Element (i, j, k) lies at data + i * strides[0] + j * strides[1] + k *
+ * strides[2], in units of vsip_scalar (for complex elements, of the parts, whose imaginary one has the same strides
+ * from `imaginary`). The addresses are those of the first element, and stay valid until the block is destroyed,
+ * released or rebound. `imaginary` is NULL for views of real elements. */
 typedef struct {
   void* data;
   void* imaginary;
@@ -987,8 +987,8 @@ TRANSHIP_VSIP_TENSOR_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* For libraries that lend views and blocks to a program, as dri.h does. `keeper(object)` is called before the view or
- * the block is destroyed, by any of the calls that do so. If it returns 0, the object is destroyed; otherwise the object
- * stays, and the call returns its usual value. NULL, the default, destroys the object without a call. */
+ * the block is destroyed, by any of the calls that do so. If it returns 0, the object is destroyed; otherwise the
+ * object stays, and the call returns its usual value. NULL, the default, destroys the object without a call. */
 typedef int (*tranship_vsip_keeper)(const void* object);
 #define TRANSHIP_VSIP_DECLARE(P, T) void tranship_##P##vkeep_##T(P##vview_##T* view, tranship_vsip_keeper keeper);
 TRANSHIP_VSIP_VECTOR_NAMES(TRANSHIP_VSIP_DECLARE)
