@@ -3,9 +3,9 @@
  * layouts, and persistent multi-buffered channels between two groups of ranks. C and C++. docs/dri.md is the manual,
  * with both dialects side by side.
  *
- * Dialects. By default the names of the draft interface are declared, in which a handle is a pointer (DRI_Global_Data
- * *, DRI_Channel *). With DRI_DIALECT_1_0 defined before this header, those of DRI 1.0 are declared, in which a handle
- * is a value (DRI_Globaldata, DRI_Reorg). Both are the same functions of one library.
+ * Dialects. By default this header declares the names of the draft interface, in which a handle is a pointer
+ * (DRI_Global_Data *, DRI_Channel *). If DRI_DIALECT_1_0 is defined before it is included, it declares the names of DRI
+ * 1.0, in which a handle is a value (DRI_Globaldata, DRI_Reorg). Both are the same functions of one library.
  *
  * Return codes. Every function that returns int returns DRI_SUCCESS (0) or a code that DRI_Error_string describes;
  * DRI_Error_detail says what was wrong in the last call of this thread that failed. Misuse is found before any effect:

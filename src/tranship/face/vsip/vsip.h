@@ -966,10 +966,11 @@ TRANSHIP_VSIP_INLINE vsip_index vsip_colindex(vsip_scalar_mi index) {
 typedef void (*tranship_vsip_handler)(const char* call, const char* message);
 tranship_vsip_handler tranship_vsip_set_handler(tranship_vsip_handler handler);
 
-/* The place of a view's elements in memory. Element (i, j, k) lies at data + i * strides[0] + j * strides[1] + k *
- * strides[2], in units of vsip_scalar (for complex elements, of the parts, whose imaginary one has the same strides
- * from `imaginary`). The addresses are those of the first element, and stay valid until the block is destroyed,
- * released or rebound. `imaginary` is NULL for views of real elements. */
+/* The place of a view's elements in memory. Element (i, j, k) lies at
+ * data + i * strides[0] + j * strides[1] + k * strides[2], in units of vsip_scalar. For complex elements, `data` points
+ * to real parts and `imaginary` to imaginary parts, with the same strides in units of a part; `imaginary` is NULL for
+ * real elements. The addresses are those of the first element, and stay valid until the block is destroyed, released or
+ * rebound. */
 typedef struct {
   void* data;
   void* imaginary;
