@@ -73,8 +73,8 @@ class PipeEnd {
   /// send to this one. Moves what is in flight meanwhile. Throws `invalid_use` when the program holds all buffers;
   /// `timeout` after the world's timeout and `peer_lost`, whose messages say which rank waits for which.
   PipeBuffer get(CallSite where = CallSite::here());
-  /// Returns the next buffer, or nothing if get() would wait; never waits. Throws as get() does, and `timeout` when a
-  /// loop over it has seen nothing new for the world's timeout.
+  /// Returns the next buffer, or nothing if get() would wait; returns at once. Throws as get() does, and `timeout` when
+  /// a loop over it has seen nothing new for the world's timeout.
   std::optional<PipeBuffer> test_get(CallSite where = CallSite::here());
   /// On the sending side, launches the buffer, whose contents are final. On the receiving side, gives the buffer back
   /// to be overwritten. Never waits for peers: a frame whose receiver is not ready moves during later calls and waits
@@ -85,7 +85,7 @@ class PipeEnd {
   /// Call it before the pipe is destroyed, or the last frames may be lost. On the receiving side, returns at once.
   /// Throws as get() does.
   void drain(CallSite where = CallSite::here());
-  /// Returns true if drain() would not wait; never waits itself.
+  /// Moves what can be moved and returns at once; true if drain() would not wait. Throws as get() does.
   bool test_drained(CallSite where = CallSite::here());
   /// Ends this side of the pipe on this rank (the destructor of the pipe ends both sides). Frames that were put and not
   /// drained may be lost. Peers that wait for this side fail with `peer_lost`, and so does the other side of this rank

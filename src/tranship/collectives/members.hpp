@@ -31,7 +31,7 @@ class MemberCall {
   std::size_t source_bytes() const noexcept { return source_bytes_; }
   int width() const noexcept { return width_; }
 
-  /// Throw `invalid_use` unless target and source have so many parts of equal size, in whole elements.
+  /// Throw `invalid_use` unless target and source consist of these numbers of parts, of equal size, in whole elements.
   void require_equal() const { require_parts(1, 1); }
   void require_parts(int target_parts, int source_parts) const;
   /// Throw `invalid_use` when source and target overlap. The second form allows them to be the same memory: the shorter

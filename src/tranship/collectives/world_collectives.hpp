@@ -85,7 +85,7 @@ class WorldCollectives {
               CallSite where = CallSite::here());
 
   /// Fixes the algorithm of a collective: a name of algorithms(), or the name of a collective with "/direct". All ranks
-  /// must make the same call. `bytes_max` limits it to messages of at most so many bytes; later calls override earlier
+  /// must make the same call. `bytes_max` limits it to messages of at most this size; later calls override earlier
   /// ones. The environment variable TRANSHIP_COLLECTIVES ("allreduce/ring allgather/packets<=4096") has the same effect
   /// on every WorldCollectives. Throws `invalid_use` for unknown names.
   void use(std::string_view algorithm, Index bytes_max = std::numeric_limits<Index>::max());

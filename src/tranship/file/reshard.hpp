@@ -55,7 +55,7 @@ struct ReshardOptions {
   /// throws an Error `io`, the work ends and a later call may continue it; any other exception leaves nothing behind.
   Callback<void(const ReshardProgress&)> progress = {};
   /// Memory for data in flight, for all threads together: at least reshard_memory_min, at most what is available. 0:
-  /// 256 MiB, halved until so much is available or the minimum is reached. Layouts, plans and file names take memory
+  /// 256 MiB, halved until it is available or the minimum is reached. Layouts, plans and file names take memory
   /// beside it, which grows with the number of parts, and with the ids of an indexed layout.
   Index memory_bytes = 0;
   /// 0: the number of CPUs that this process may run on, at most 8. Limited by the memory.

@@ -22,7 +22,7 @@ struct TensorReshardOptions {
   /// Every rule must match at least one tensor, and every tensor at least one rule.
   LayoutRules to = {};
   /// If given, the target has shards instead of ranks: the directory holds "model-00001-of-00004.safetensors", ...,
-  /// each with whole tensors of at most so many bytes together, or one larger tensor, in the order of the source; their
+  /// each with whole tensors of at most this size together, or one larger tensor, in the order of the source; their
   /// index, "model.safetensors.index.json", which other programs read; and "manifest.json". The rules must keep every
   /// tensor whole on one rank.
   std::optional<Index> shard_bytes_max = {};

@@ -96,7 +96,7 @@ inline bool has_attributes(const char* call, const char* what, const void* objec
   return usable_object(call, what, object) && given(call, "structure of attributes", attributes);
 }
 
-/// Returns true, or reports the call, depending on whether the elements from `offset` on lie inside `length` elements.
+/// Returns true if the elements from `offset` on lie inside `length` elements; otherwise reports the call.
 bool inside_block(const char* call, vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length);
 
 template <class V>

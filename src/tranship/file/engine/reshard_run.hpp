@@ -47,7 +47,8 @@ struct ReshardOutcome {
   std::vector<std::uint32_t> checksums;  ///< by file of the target
 };
 
-/// Returns the memory of a run if the caller names none; with so much available it is never refused.
+/// Returns the memory of a run if the caller names none: never more than is available, unless that is below the
+/// minimum.
 Index default_memory_bytes(Index available_bytes) noexcept;
 /// Replaces memory and threads of 0 by their defaults. Throws `invalid_use` if the memory is too little or more than is
 /// available.

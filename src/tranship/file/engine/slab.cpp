@@ -96,7 +96,7 @@ void Slab::read_listed(Index part, const IndexedTransfer& cells, const Box& trai
   std::byte* const from = memory_ + box.offset_bytes;
   const StoredPart dense{.order = array_->parts[part].order, .extents = box.box.extents()};
   const SlotLayout layout = layout_of(view_of(dense, target.type, from));
-    // With lists, boxes are consecutive rows of their parts.
+  // With lists, boxes are consecutive rows of their parts.
   Index first = 0;
   for (int d = 0; d < box.box.dims() - trailing.dims(); ++d)
     first = first * array_->parts[part].extents[d] + box.box.lower[d];
