@@ -1,4 +1,5 @@
 // Detail: HaloExchange, which fills the overlap of one or several arrays with one message per pair of ranks.
+// plan/halo.hpp computes the moves, and run/exchange.hpp makes them.
 #pragma once
 
 #include <concepts>

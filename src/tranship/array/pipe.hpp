@@ -13,7 +13,7 @@
 //   }
 //
 // These are the channels of the Data Reorganization Interface (https://data-re.org): get and put have the same meaning
-// there.
+// there. switchboard.hpp makes pipes between programs that know only their own side.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Detail: Redistribution: describe two arrays, plan once, run any number of times.
+// Detail: Redistribution: describe two arrays, plan once, run any number of times. plan/redistribution.hpp computes the
+// moves, and run/exchange.hpp makes them.
 #pragma once
 
 #include <concepts>

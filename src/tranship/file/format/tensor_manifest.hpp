@@ -3,9 +3,8 @@
 //
 //   {"tranship_tensors": 1, "metadata": {"format": "pt"},
 //    "files": [{"rank": 0, "file": "rank-00000-of-00002.safetensors", "crc32": "8d0f2b17"}, ...],
-//    "tensors": [{"name": "wte.weight", "dtype": "BF16", "shape": [64, 32], "layout": "bf16[64,32] @ 2x1 : block,
-//    whole"},
-//                ...]}
+//    "tensors": [{"name": "wte.weight", "dtype": "BF16", "shape": [64, 32],
+//                 "layout": "bf16[64,32] @ 2x1 : block, whole"}, ...]}
 //
 // "shape" is the global shape; a scalar has [], and the layout of [1]. A manifest is untrusted: it is accepted only if
 // it names a file for every rank, from 0 on, that a layout has.
