@@ -1,4 +1,5 @@
-// Array<T>: a distributed array as its users hold it. The typed edge: everything below works on its erased ArrayRef.
+// Array<T>: the typed handle by which users hold one rank's part of a distributed array. All layers below work on its
+// type-erased ArrayRef (local_array.hpp). Read redistribution.hpp and halo_exchange.hpp next.
 #pragma once
 
 #include <complex>
@@ -21,16 +22,16 @@ struct PartOf<std::complex<T>> {
 };
 }  // namespace detail
 
-/// A handle of a rank's part of a distributed array. Copies share the memory, which lives as long as any of them or an
-/// exchange that moves it. Local indices count stored elements, overlap included, as Distribution says. Used by the
-/// thread of its rank. The World must outlive it.
+/// A handle of one rank's part of a distributed array. Copies of the handle share the memory, which lives until the
+/// last copy and the last exchange that moves it are destroyed. Local indices count stored elements, overlap included
+/// (see Distribution). Only the thread of the rank may use it. The World must outlive it.
 ///
-/// T is one of NumPy's number types or bfloat16; or any other trivially copyable type, whose elements are moved as
-/// bytes (they can be neither added nor kept in planes, and leases and view() show them with one more dimension, the
-/// inside of an element). Where T is const the memory is the program's own, and no exchange writes it.
+/// T is one of NumPy's number types, bfloat16, or any other trivially copyable type. Elements of such another type are
+/// moved as bytes: they cannot be added or stored in planes, and leases and view() show them with one more dimension,
+/// the inside of an element. If T is const, the memory belongs to the program and no exchange writes it.
 ///
-/// Making an Array is not collective and sends nothing. Elements, views and descriptions are local and never wait. Only
-/// the calls that open leases are collective.
+/// Making an Array is not collective and sends nothing. Access to elements, views and descriptions is local and never
+/// waits. Only the calls that open leases are collective.
 template <class T>
 class Array {
   using Value = std::remove_const_t<T>;
@@ -42,24 +43,24 @@ class Array {
       "tranship moves NumPy's number types, bfloat16, and as bytes what is trivially copyable and no pointer");
 
  public:
-  /// Allocates this rank's part aligned to 64 bytes, where reachable peers can load and store it, and zeroes it on the
-  /// calling thread. Throws `invalid_use` when the grid needs more ranks than the world has, and for planes of elements
-  /// that are not complex; `overflow`; `no_memory`.
+  /// Allocates this rank's part and zeroes it on the calling thread. The memory is aligned to 64 bytes, and reachable
+  /// peers can load and store it. Throws `invalid_use` when the grid needs more ranks than the world has and when
+  /// planes are asked for elements that are not complex; `overflow`; `no_memory`.
   Array(World& world, const Distribution& distribution,
         const BufferOptions& options = {.name = "array"}) requires(!is_const)
       : Array(allocate_array(world, spec_of(distribution), options), distribution) {}
-  /// Foreign memory, laid out as `distribution.storage(world.rank())` says. It must outlive all copies of this and all
-  /// exchanges that move it; nothing is copied. Where ranks are processes, peers do not reach it unless it lies in the
-  /// symmetric heap, and exchanges stage its messages. These constructors throw `invalid_use` for a grid of more ranks
-  /// than the world has and for missing memory, `mismatch` for a view of other extents or another type, `unsupported`
-  /// for memory of a device.
+  /// Wraps foreign memory that is laid out as `distribution.storage(world.rank())` says. Copies nothing. The memory
+  /// must outlive all copies of this handle and all exchanges that move it. If ranks are processes, peers reach only
+  /// memory in the symmetric heap; exchanges stage the messages of any other memory. These constructors throw
+  /// `invalid_use` for a grid of more ranks than the world has and for missing memory, `mismatch` for a view of other
+  /// extents or another type, `unsupported` for memory of a device.
   Array(World& world, const Distribution& distribution, T* memory, const BufferOptions& options = {.name = "array"})
       : Array(wrap_array(world, spec_of(distribution), const_cast<Value*>(memory), nullptr, options), distribution) {}
-  /// The same in any layout; of split complex arrays the view has both planes.
+  /// Wraps foreign memory with the strides of `view`. For split complex arrays, the view has both planes.
   Array(World& world, const Distribution& distribution, const StridedView& view,
         const BufferOptions& options = {.name = "array"})
       : Array(wrap_array(world, spec_of(distribution), view, options), distribution) {}
-  /// The same where a std::mdspan, or a view like it, shows the memory.
+  /// Wraps the foreign memory that a std::mdspan, or a view like it, shows.
   template <MdspanLike M>
   Array(World& world, const Distribution& distribution, const M& view, const BufferOptions& options = {.name = "array"})
       : Array(wrap_array(world, spec_of(distribution), erased(world, distribution, view), options), distribution) {}
@@ -88,86 +89,89 @@ class Array {
   const ArrayRef& ref() const noexcept { return ref_; }
   operator const ArrayRef&() const noexcept { return ref_; }
 
-  /// The local array as a view `M` like std::mdspan<T, std::dextents<Index, 2>, std::layout_stride>. Throws
-  /// `invalid_use` when M has other dimensions, or strides of its own that are not the array's. Not for split complex
-  /// arrays.
+  /// Returns the local array as a view of type `M`, such as std::mdspan<T, std::dextents<Index, 2>,
+  /// std::layout_stride>. Throws `invalid_use` when M has another number of dimensions, or fixed strides that differ
+  /// from the array's. Not for split complex arrays.
   template <class M>
   M as() const {
     return detail::make_mdspan<M>(data(), extents(), strides());
   }
 #if defined(__cpp_lib_mdspan)
-  /// The same as std::mdspan of `dims` dimensions.
+  /// Returns the local array as a std::mdspan of `dims` dimensions; see as().
   template <std::size_t dims>
   auto mdspan() const {
     return as<std::mdspan<T, std::dextents<Index, dims>, std::layout_stride>>();
   }
 #endif
 
-  // Leases: the array on devices, and ghosts that fetch themselves.
+  // Leases: access to the array on devices, and to ghosts, which are exchanged when a lease needs them.
   //
-  // Collective: all ranks open the same leases, in the same order, each on a device of its choice. What a lease needs
-  // is exchanged and copied, and nothing else: a read of ghosts exchanges those that are stale, in one message per pair
-  // of neighbours; reading owned cells exchanges nothing, unless leases have accumulated in ghosts of these cells. A
-  // call that exchanges waits for the peers until the world's timeout, and for devices that hold boundary cells. The
-  // first exchange of a given depth and region plans it and allocates; the last 32 plans are kept. A call that
-  // exchanges nothing sends nothing and does not wait for peers.
+  // Opening a lease is collective: all ranks open the same leases in the same order, each on a device of its choice. A
+  // lease exchanges and copies only the cells that it needs. A read of ghosts exchanges the stale ones, in one message
+  // per pair of neighbours. A read of owned cells exchanges nothing, unless leases have accumulated in ghosts of these
+  // cells. A call that exchanges waits for the peers until the world's timeout, and for devices that hold boundary
+  // cells; any other call sends nothing and does not wait for peers. The first exchange of a given depth and region
+  // plans and allocates; the last 32 plans are kept.
   //
-  // fill_owned() and count_wrong() open leases of their own, once the array has had one: the former is a write() on the
-  // host. From the first lease on, pointers, views and elements see the host's copy only, and the buffer does not see
-  // what they write. Lease::view() is of the local array.
+  // Once the array has had a lease, fill_owned() and count_wrong() open leases of their own; fill_owned() then counts
+  // as a write() on the host. From the first lease on, pointers, views and elements show only the copy on the host, and
+  // the buffer does not notice what is written through them. Lease::view() shows the local array.
   //
-  // Throw `invalid_use` for regions and depths that are not there and when an open lease forbids the access, with both
-  // call sites; `unsupported` for split complex arrays; `timeout`, `peer_lost`, `device_lost` and `no_memory`.
+  // All throw `invalid_use` for regions and depths that do not exist and when an open lease forbids the access (the
+  // message has both call sites); `unsupported` for split complex arrays; `timeout`, `peer_lost`, `device_lost` and
+  // `no_memory`.
 
-  // Of a staggered array, a region with an interface that two parts share means the interface of each of them: a part
+  // In a staggered array, a region with an interface that two parts share means the interface of each of them: a part
   // reads and writes its own, and a ghost stands for that of the part that is nearest in each dimension.
 
-  /// Cells that may be read. Ghosts among them hold what their owners hold.
+  /// Opens a lease to read cells. Ghosts among them hold what their owners hold.
   Lease read(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return detail::open_lease(ref_, Intent::read, Combine::sum, access, where);
   }
-  /// All cells of the access will be written. Ghosts that are written are taken to hold what their owners hold; the
-  /// others become stale.
+  /// Opens a lease to write all cells of the access. Ghosts that are written count as fresh; all other ghosts of the
+  /// cells become stale.
   Lease write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return detail::open_lease(ref_, Intent::write, Combine::sum, access, where);
   }
-  /// Cells that are read and then written. Ghosts among them hold what their owners hold, then count as in write().
+  /// Opens a lease to read cells and then write them. Ghosts among them first hold what their owners hold, then count
+  /// as in write().
   Lease read_write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return detail::open_lease(ref_, Intent::read_write, Combine::sum, access, where);
   }
-  /// For ghosts: what is combined there is for the owner, who gets it when a lease next needs the value: from all
-  /// ranks, in their order, so that sums of floats are always the same. Ghosts begin with the element that changes
-  /// nothing.
+  /// Opens a lease to combine values into cells. Ghosts among them begin with the identity of the combination. What
+  /// they accumulate is combined into their owners when a lease next needs the owners' values, in the order of the
+  /// ranks, so sums of floats are the same in every run.
   Lease accumulate(Combine combine, const ArrayAccess& access = {}, CallSite where = CallSite::here()) const
       requires(!is_const && !is_record) {
     return detail::open_lease(ref_, Intent::accumulate, combine, access, where);
   }
-  /// Where the cells of such a lease lie in this rank's local array. Not collective.
+  /// Returns where the cells of such a lease lie in this rank's local array. Not collective.
   Region local_region(const ArrayAccess& access = {}) const {
     return detail::local_region(ref_, access);
   }
-  /// What opening such a lease would exchange and copy, on this rank. Changes nothing. Not collective.
+  /// Describes what opening such a lease would exchange and copy on this rank. Changes nothing. Not collective.
   std::string explain(Intent intent = Intent::read, const ArrayAccess& access = {},
                       CallSite where = CallSite::here()) const {
     return detail::explain_lease(ref_, intent, access, where);
   }
-  /// What leases of this array have exchanged on this rank.
+  /// Returns what leases of this array have exchanged on this rank.
   GhostCounts ghost_counts() const noexcept {
     return detail::ghost_counts(ref_);
   }
-  /// This rank's part on all devices. Reading from it exchanges nothing, and refuses ghosts that are stale. Not
-  /// collective. Throws `unsupported` for split complex arrays.
+  /// Returns the buffer that holds this rank's part on all devices. Reading from it exchanges nothing and refuses stale
+  /// ghosts. Not collective. Throws `unsupported` for split complex arrays.
   const Buffer& buffer() const {
     return detail::buffer_of(ref_);
   }
 
-  /// First element on the host; null when this rank holds nothing. Not for split complex arrays.
+  /// Returns the first element on the host, or null when this rank holds nothing. Not for split complex arrays.
   T* data() const noexcept {
     return static_cast<T*>(ref_.view.data);
   }
 
-  /// A local element by its local indices, one for each dimension. Not for split complex arrays: use get and put. All
-  /// three throw `invalid_use` for indices out of range in builds with costly assertions; other builds do not check.
+  /// Returns a local element by its local indices, one per dimension. Not for split complex arrays: use get and put.
+  /// All three throw `invalid_use` for indices out of range in builds with costly assertions; other builds do not
+  /// check.
   template <class... I>
   T& operator()(I... local) const {
     const Index at[] = {static_cast<Index>(local)...};
@@ -195,19 +199,19 @@ class Array {
     data()[offset_of(local)] = value;
   }
 
-  /// Gives every element that this rank owns the value `f(cell)`; calls `f` once for each. Exchanges nothing and does
-  /// not wait for peers. Local; but once the array has had a lease, all ranks call it, as they do write().
+  /// Sets every element that this rank owns to `f(cell)` and calls `f` once for each. Exchanges nothing and does not
+  /// wait for peers. Local at first; once the array has had a lease, all ranks must call it, as they must write().
   template <class F>
   void fill_owned(F&& f, CallSite where = CallSite::here()) const requires(!is_const) {
     const Lease lease = detail::write_on_host(ref_, where);
     for_each_owned(distribution(), world().rank(),
                    [&](const Indices& local, const Indices& cell) { put(local, f(cell)); });
   }
-  /// The number of this rank's stored elements (owned and overlap) that differ from `f(cell)`. Beyond a toroidal edge
-  /// the cell is that at the other end; elements beyond other edges are left out. The built-in check of a
-  /// redistribution and of a halo. Local. Values that devices hold are copied to the host first. Once the array has had
-  /// a lease, a ghost that is stale has no value and counts; at the first lease, all of them are. Throws `invalid_use`
-  /// where an open lease writes cells, where owned cells have no value, and where ghosts hold what owners have yet to
+  /// Returns how many of this rank's stored elements (owned and overlap) differ from `f(cell)`: the built-in check of a
+  /// redistribution or a halo. An element beyond a toroidal edge is compared with the cell at the other end; elements
+  /// beyond other edges are skipped. Local. Values that devices hold are copied to the host first. Once the array has
+  /// had a lease, a stale ghost counts as wrong; the first lease makes all ghosts stale. Throws `invalid_use` when an
+  /// open lease writes cells, when owned cells have no value, and when ghosts hold values that their owners have yet to
   /// get.
   template <class F>
   Index count_wrong(F&& f, CallSite where = CallSite::here()) const {

@@ -19,7 +19,7 @@ std::vector<std::vector<LeasedArray>> leased(const std::vector<ArraySlot>& slots
   return out;
 }
 
-/// The world of all arrays, none of which is const and written.
+/// Returns the world of all arrays. Throws `invalid_use` when the exchange would write a const array.
 World& checked(const std::vector<ArraySlot>& slots, CallSite where) {
   return located(where, [&]() -> World& {
     std::vector<ArrayRef> arrays;
@@ -34,7 +34,7 @@ World& checked(const std::vector<ArraySlot>& slots, CallSite where) {
   });
 }
 
-/// Keeps the arrays until no peer touches their memory, and says to them what an exchange does to their cells.
+/// Keeps the arrays until no peer touches their memory, and tells their Coherence how an exchange changes their cells.
 class ArrayChanges final : public ExchangeLeases {
  public:
   ArrayChanges(std::vector<ArraySlot> slots, const TransferPlan& plan)

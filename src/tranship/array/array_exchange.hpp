@@ -1,5 +1,5 @@
-// Detail: ArrayExchange, which Redistribution, HaloExchange and InterfaceExchange are: the calls of ExchangeCalls
-// (run/exchange.hpp), on arrays.
+// Detail: ArrayExchange, the base of Redistribution, HaloExchange and InterfaceExchange: the calls of ExchangeCalls
+// (run/exchange.hpp) on arrays that may have copies on devices.
 #pragma once
 
 #include <tranship/base/call_site.hpp>
@@ -11,15 +11,16 @@ struct ArrayPlan;
 
 /// Keeps the arrays that it moves, so their memory outlives it.
 ///
-/// start() waits for no peer, with two exceptions: where leases have been opened on an array, it waits until the device
-/// that holds boundary cells has copied them to the host; and where leases have accumulated in ghosts of a source, it
-/// is collective, because the owners get these values first. start_may_wait() is false where no array has had a lease
-/// until now; then start() allocates nothing. Until finish() returns, or test() returns true, the sources must not be
-/// written and the targets not be touched, unless the exchange was made with Sources::snapshot. Leases of cells that it
-/// moves are refused in any case, the first one of an array, too; several may read what it only reads.
+/// start() waits for no peer, with two exceptions. If leases have been opened on an array, start() waits until the
+/// device that holds boundary cells has copied them to the host. If leases have accumulated in ghosts of a source,
+/// start() is collective, because the owners get these values first. While no array has had a lease, start_may_wait()
+/// is false and start() allocates nothing. Until finish() returns, or test() returns true, the sources must not be
+/// written and the targets must not be touched, unless the exchange was made with Sources::snapshot. In either case,
+/// leases of cells that it moves are refused, including the first lease of an array; leases that only read cells that
+/// the exchange only reads are allowed.
 ///
-/// start() throws also `invalid_use` when an open lease covers a cell that it moves, `device_lost`, and where it waits
-/// `peer_lost` and `timeout`. When an exchange is destroyed in flight, cells on devices that were to be written are
+/// start() also throws `invalid_use` when an open lease covers a cell that it moves, `device_lost`, and when it waits
+/// `peer_lost` and `timeout`. If an exchange is destroyed in flight, the cells on devices that it was to write are
 /// invalid until they are written again.
 class ArrayExchange : public ExchangeCalls {
  protected:

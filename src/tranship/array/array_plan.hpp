@@ -1,4 +1,4 @@
-// Private: ArrayPlan, a plan with the arrays that its slots stand for.
+// Private: ArrayPlan, a plan together with the arrays of its slots.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace tranship {
 
-/// An array that an exchange moves, and what messages call it.
+/// An array that an exchange moves, and its name in messages.
 struct NamedArray {
   ArrayRef array;
   std::string name;
 };
 
-/// The arrays that a slot of a plan stands for, and what the plan does to them.
+/// The arrays of one slot of a plan, and what the plan does to them.
 struct ArraySlot {
   ArrayChange change;
   std::vector<NamedArray> arrays;

@@ -1,4 +1,4 @@
-// Detail: Cells, which of the cells that ranks store an access is about.
+// Detail: Cells, which names the stored cells that an access is about.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,35 @@ namespace tranship {
 
 enum class Cells : std::uint8_t {
   owned,
-  interior,  ///< owned cells of which no rank has ghosts as deep as `depth`
+  interior,  ///< owned cells that no ghost of depth `depth` or less copies
   boundary,  ///< the other owned cells
-  ghosts,    ///< stored cells that stand for cells of other ranks, or for cells across a periodic edge; at most `depth`
-             ///< deep
+  ghosts,    ///< stored cells, at most `depth` deep, that copy cells of other ranks or cells across a periodic edge
   stored,    ///< owned cells and ghosts
 };
 const char* name_of(Cells cells);
 
-/// How deep ghosts are counted: a ghost that lies k cells from what its rank owns, in the dimension where it lies
-/// farthest, has depth k. Those of an indexed array all have depth 1.
+/// All ghosts, however deep. A ghost that lies k cells from the cells that its rank owns, in the dimension where it
+/// lies farthest, has depth k. All ghosts of an indexed array have depth 1.
 inline constexpr Index all_depths = -1;
 
-/// What a rank's access to its part of an array is about. All ranks name the same cells, depth and region; device and
-/// stream are each rank's own.
+/// The cells of a rank's part that an access is about, and where it takes place. All ranks name the same cells, depth
+/// and region; each rank chooses its own device and stream.
 struct ArrayAccess {
   Cells cells = Cells::owned;
   Index depth = all_depths;
-  /// Only these global cells, and ghosts that stand for them; of an indexed array a region of ids. Empty: all.
+  /// These global cells and the ghosts that copy them; for an indexed array, a region of ids. Empty: all cells.
   std::optional<Region> region;
   Stream* stream = nullptr;
   Device device = stream ? stream->device() : current_device();
 };
 
-/// A rank's part as the host shows it.
+/// The cells of a rank's part that can be read on the host.
 struct HostCells {
-  Lease lease;     ///< to read what has a value; closed where no lease has been opened on the array
-  Region missing;  ///< stored cells that have none: ghosts that are stale
+  Lease lease;     ///< reads the cells that have a value; closed if no lease has been opened on the array
+  Region missing;  ///< stored cells without a value: stale ghosts
 };
 
-/// What exchanges of ghosts have moved on this rank since the array, or the Ghosts, was made.
+/// Counts of what exchanges of ghosts have moved on this rank since the array, or the Ghosts object, was made.
 struct GhostCounts {
   Index exchanges = 0;
   Index cells_received = 0;  ///< ghosts in a broadcast, owned cells in a reduction

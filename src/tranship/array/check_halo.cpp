@@ -11,7 +11,7 @@
 namespace tranship {
 namespace {
 
-/// What a ghost holds that no one has filled.
+/// The value of a ghost that the halo has not filled.
 constexpr std::int64_t nothing = -1;
 
 class Numbers {
@@ -41,7 +41,7 @@ class Numbers {
     return first_[std::size_t(tile)] + number;
   }
 
-  /// The number that belongs to a stored cell, in coordinates that may leave the tile.
+  /// Returns the number of a stored cell, whose coordinates may lie outside the tile.
   std::int64_t expected(int tile, const Indices& cell) const {
     const Distribution& array = tiles_[std::size_t(tile)];
     for (const TileImage& image : images_[std::size_t(tile)]) {
@@ -80,7 +80,7 @@ HaloCheck check_halo(World& world, const Tiling& tiling, const std::vector<Distr
                      const std::vector<int>& tile_dims, CallSite where) {
   TiledArray field{.tiles = {}, .tile_dims = tile_dims};
   for (const Distribution& tile : tiles) field.tiles.push_back(allocate_array(world, {ElementType::i64, tile}));
-  HaloExchange halo(tiling, {field}, {}, HaloDirection::update, {}, where);  // refuses what does not fit
+  HaloExchange halo(tiling, {field}, {}, HaloDirection::update, {}, where);  // checks the arguments
   const Numbers numbers(tiling, tiles, tile_dims);
   const Rank rank = world.rank();
   for (int t = 0; t < int(tiles.size()); ++t) {

@@ -1,4 +1,4 @@
-// Detail: check_halo: whether halos on a tiling of one's own come from where they should.
+// Detail: check_halo, which tests that halos on a user's own tiling come from the right cells.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace tranship {
 
-/// What check_halo has found on one rank.
+/// The findings of check_halo on one rank, in cells.
 struct HaloCheck {
-  Index ghosts = 0;         ///< that have an owner, and were compared with it
-  Index untouched = 0;      ///< that have none, such as a cube's corners, and were left alone
-  Index wrong = 0;          ///< of the rank's stored cells, its own included
-  std::string first_wrong;  ///< where it is, what it holds and what it should hold; empty without one
+  Index ghosts = 0;         ///< ghosts that have an owner and were compared with it
+  Index untouched = 0;      ///< ghosts without an owner, such as a cube's corners, which the halo left alone
+  Index wrong = 0;          ///< wrong stored cells of the rank, owned ones included
+  std::string first_wrong;  ///< place, value and expected value of the first wrong cell; empty if there is none
 };
 
-/// Lays one field of 64-bit integers out on the tiles as `tiles` say (one for each tile, as those of a HaloExchange),
-/// gives every cell a number of its own and every ghost none, exchanges the halo, and compares every stored cell with
-/// what the tiling says. Dimensions that are not the tiles' are compared where they lie in the array. Costs memory and
-/// time for all stored cells.
+/// Lays one field of 64-bit integers out on the tiles as `tiles` say (one distribution per tile, as in a HaloExchange),
+/// gives every cell a number of its own and no number to the ghosts, exchanges the halo, and compares every stored cell
+/// with the tiling. Dimensions beyond those of the tiles are compared at their place in the array. Costs memory and
+/// time in proportion to the stored cells.
 ///
-/// Collective over the world, and waits until its timeout. Throws as the constructor of HaloExchange does.
+/// Collective over the world; waits until its timeout. Throws what the constructor of HaloExchange throws.
 HaloCheck check_halo(World& world, const Tiling& tiling, const std::vector<Distribution>& tiles,
                      const std::vector<int>& tile_dims, CallSite where = CallSite::here());
 

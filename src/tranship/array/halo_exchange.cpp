@@ -14,7 +14,7 @@
 namespace tranship {
 namespace {
 
-/// By what ghosts are combined with their owners; empty: they become copies of these.
+/// How ghosts are combined into their owners; empty for an update.
 using Direction = std::optional<Combine>;
 
 TransferPlan directed(TransferPlan plan, Direction direction) {
@@ -25,7 +25,7 @@ ArrayChange change_of(Direction direction) {
   return {direction ? ChangeKind::reduced : ChangeKind::halo};
 }
 
-/// The options with elements taken whole.
+/// Extends the options by the inner dimensions of the elements, which are always taken whole.
 HaloOptions options_of(const HaloField& field) {
   HaloOptions out = field.halo;
   const Distribution& array = field.array.spec->distribution;
@@ -33,7 +33,7 @@ HaloOptions options_of(const HaloField& field) {
     if (!out.depth_low.empty()) out.depth_low.push_back(0);
     if (!out.depth_high.empty()) out.depth_high.push_back(0);
     for (Indices& offset : out.stencil.offsets) offset.push_back(0);
-    if (array.is_indexed()) continue;  // whose cells are ids
+    if (array.is_indexed()) continue;  // the cells are ids and have no inner dimensions
     for (std::vector<Box>& boxes : out.cells)
       for (Box& box : boxes) {
         box.lower.push_back(0);
@@ -48,7 +48,7 @@ bool is_alike(const HaloOptions& a, const HaloOptions& b) {
          a.depth_low == b.depth_low && a.depth_high == b.depth_high && a.cells == b.cells;
 }
 
-/// One plan for all arrays of one layout.
+/// Makes one plan for all arrays of one layout.
 ArrayPlan plan_of(const std::vector<HaloField>& fields, Direction direction) {
   std::vector<ArrayRef> arrays;
   for (const HaloField& field : fields) arrays.push_back(field.array);
@@ -108,7 +108,7 @@ ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, c
     for (std::size_t t = 0; t < fields[f].tiles.size(); ++t) {
       NamedArray tile{fields[f].tiles[t], fmt::format("field {} on tile {}", f, t)};
       arrays.push_back(tile.array);
-      common_world(arrays);  // refuses what is no array
+      common_world(arrays);  // throws for an array without memory or of another world
       if (direction) check_can_combine(tile, *direction);
       spec.tiles.push_back(*tile.array.spec);
       out.slots.push_back({change_of(direction), {std::move(tile)}});
@@ -118,7 +118,7 @@ ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, c
   return out;
 }
 
-/// How a plan combines what it receives; none where its rank receives nothing.
+/// Returns how a plan combines what it receives; empty when its rank receives nothing.
 Direction combination_of(const TransferPlan& plan) {
   for (const TransferGroup& group : plan.receives)
     if (const Direction combine = combine_of(group.map)) return combine;
@@ -133,7 +133,7 @@ ArrayPlan plan_of(TransferPlan plan, const std::vector<ArrayRef>& arrays) {
   if (!is_adjoint && plan.kind != PlanKind::halo)
     throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} or {} (rank {})", name_of(plan.kind),
                 name_of(PlanKind::halo), name_of(PlanKind::halo_adjoint), rank);
-  // Elements that are moved as bytes have no combination, whichever it is.
+  // Elements that are moved as bytes cannot be combined, so any Combine makes the check below refuse them.
   const Direction direction =
       is_adjoint ? Direction(combination_of(plan).value_or(Combine::maximum)) : Direction(std::nullopt);
   ArrayPlan out{std::move(plan), {}};

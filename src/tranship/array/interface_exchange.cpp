@@ -10,7 +10,7 @@
 namespace tranship {
 namespace {
 
-/// One slot for all arrays of one layout.
+/// Makes one slot for all arrays of one layout.
 ArrayPlan plan_of(const std::vector<ArrayRef>& arrays) {
   const Rank rank = common_world(arrays).rank();
   ArrayPlan out;
@@ -39,7 +39,7 @@ ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields,
     for (std::size_t t = 0; t < fields[f].tiles.size(); ++t) {
       const ArrayRef& tile = fields[f].tiles[t];
       arrays.push_back(tile);
-      common_world(arrays);  // refuses what is no array
+      common_world(arrays);  // throws for an array without memory or of another world
       spec.tiles.push_back(*tile.spec);
       out.slots.push_back({{ChangeKind::changed}, {{tile, fmt::format("field {} on tile {}", f, t)}}});
     }

@@ -9,7 +9,7 @@
 namespace tranship {
 namespace {
 
-/// Why copies between memories are made for a plan.
+/// Returns the cause that the ledger records for copies between memories that a plan makes.
 std::optional<Cause> cause_of(PlanKind kind) {
   if (kind == PlanKind::halo || kind == PlanKind::halo_adjoint) return Cause::halo;
   return std::nullopt;
@@ -57,7 +57,7 @@ void ExchangeLeases::open(std::vector<Lease>& out, Buffer& buffer, const Region&
 void ExchangeLeases::open_all() {
   auto written = members_.begin();
   try {
-    // What can fail without a trace comes first.
+    // Leases to read and to combine come first: if one is refused, closing the others changes no cell.
     for (Member& one : members_) {
       if (!one.array.has_buffer()) continue;
       const void* const host = one.array.host_view().data;
@@ -137,7 +137,7 @@ void ExchangeLeases::invalidate(Coherence& array, const Region& region) const no
   try {
     if (array.has_buffer()) array.buffer().invalidate(region, since_);
   } catch (const Error&) {
-    // A lease has been taken since: it sees the cells that have arrived.
+    // Another lease has been opened since. It sees the cells that have arrived.
   }
 }
 

@@ -1,5 +1,5 @@
-// Private: exchanges between arrays that may have copies on devices. While a run is in flight, leases are open on
-// exactly the cells that it touches, so that no other lease is.
+// Private: LeasedExchange, an exchange between arrays that may have copies on devices. While a run is in flight, leases
+// are open on exactly the cells that it touches, so no other lease can change them.
 #pragma once
 
 #include <deque>
@@ -17,35 +17,35 @@ namespace tranship {
 
 class Coherence;
 
-/// An array of a slot, and its name in messages.
+/// An array of a slot and its name in messages.
 struct LeasedArray {
   Coherence* array = nullptr;
   std::string name = {};
 };
 
-/// The host's arrays, by slot.
+/// Returns the arrays on the host, by slot.
 std::vector<std::vector<ExchangeArray>> exchanged(const std::vector<std::vector<LeasedArray>>& slots);
 
-/// Opens leases before an exchange starts, and closes them when it is complete. Arrays without a lease until now live
-/// on the host alone and cost nothing more; the first lease of such an array, while the exchange is in flight, finds
-/// the leases of the exchange open.
+/// Opens leases before an exchange starts, and closes them when it is complete. An array without a lease lives on the
+/// host alone and costs nothing more. If its first lease is opened while the exchange is in flight, the buffer that is
+/// then made has the leases of the exchange before any other.
 class ExchangeLeases : public ExchangeObserver {
  public:
-  /// `slots` are the arrays of each slot of the plan, and must outlive this, as the plan must.
+  /// `slots` lists the arrays of each slot of the plan. `slots` and the plan must outlive this object.
   ExchangeLeases(const std::vector<std::vector<LeasedArray>>& slots, const TransferPlan& plan);
 
-  /// Devices may hold cells that are sent.
+  /// Returns true when devices may hold cells that are sent.
   bool start_may_wait() const noexcept override;
-  /// Throws `invalid_use` when a lease is open on a cell that the exchange touches; waits for devices that hold
-  /// sources.
+  /// Waits for devices that hold sources. Throws `invalid_use` when a lease is open on a cell that the exchange
+  /// touches.
   void starting(CallSite where) override;
   void not_started() noexcept override;
   void completed(CallSite where) override;
-  /// The cells in flight to arrays with leases are invalid there.
+  /// Invalidates, in arrays with leases, the cells that were in flight.
   void withdrawn() noexcept override;
 
  private:
-  /// An array, and the leases that are open on it.
+  /// An array, and the leases that the exchange holds on it.
   class Member final : public InFlight {
    public:
     Member(ExchangeLeases& of, Coherence& of_array, std::size_t of_slot)
@@ -64,18 +64,18 @@ class ExchangeLeases : public ExchangeObserver {
 
    private:
     ExchangeLeases& exchange_;
-    std::list<InFlight*> place_{this};  // where it waits to be in the list of the array
+    std::list<InFlight*> place_{this};  // this member, while it is not in the list of the array
   };
 
   void open_all();
   void open(std::vector<Lease>& out, Buffer& buffer, const Region& region, Intent intent, const void* host) const;
   void end_all() noexcept;
-  /// No lease may read cells that may be half there.
+  /// Invalidates cells that may have arrived in part, so that no lease can read them.
   void invalidate(Coherence& array, const Region& region) const noexcept;
 
   const TransferPlan& plan_;
-  std::deque<Member> members_;         // which stay where they are
-  std::vector<TouchedCells> touched_;  // of each slot, once any array has a buffer
+  std::deque<Member> members_;         // a deque: members never move
+  std::vector<TouchedCells> touched_;  // by slot; filled when an array first has a buffer
   CallSite since_{"", 0};
 };
 

@@ -190,7 +190,7 @@ std::optional<Indices> cell_in_array(const Distribution& distribution, Indices a
     const Partition& partition = axis.partition();
     const bool low = at[d] < 0;
     if ((low ? partition.overlap.left : partition.overlap.right).edge != EdgePolicy::toroidal) return {};
-    // Interfaces 0 and period are one: what lies to the left counts down from it, what lies to the right counts up.
+    // Interfaces 0 and `period` are the same point. Cells on the left count down from it, cells on the right up.
     const Index first = !low && partition.points == Points::interfaces ? 1 : 0;
     at[d] = first + floor_modulo(at[d] - first, axis.period());
   }

@@ -1,5 +1,4 @@
-// Detail: Views of the standard library's kind (std::mdspan, and others that are made and asked alike) to and from a
-// pointer, extents and strides.
+// Detail: Conversions between std::mdspan, or views with the same members, and a pointer with extents and strides.
 #pragma once
 
 #include <array>
@@ -14,7 +13,7 @@
 
 namespace tranship {
 
-/// A view with strides that can be asked for them.
+/// A view like std::mdspan that can be asked for its strides.
 template <class M>
 concept MdspanLike = requires(const M& view) {
   { M::rank() } -> std::convertible_to<std::size_t>;
@@ -25,7 +24,7 @@ concept MdspanLike = requires(const M& view) {
 
 namespace detail {
 
-/// Throws `invalid_use` unless an mdspan-like view of `rank` dimensions can show the view.
+/// Throws `invalid_use` unless `rank`, the dimensions of an mdspan-like view, equals `dims`, those of the local array.
 void check_mdspan_rank(std::size_t rank, int dims);
 [[noreturn]] void refuse_mdspan_stride(std::size_t d, Index theirs, Index mine);
 
@@ -42,8 +41,8 @@ Indices strides_of_mdspan(const M& view) {
   return out;
 }
 
-/// A view `M` of elements at `data`; strides count elements. Where M has a mapping without strides of its own, they
-/// must be those of the mapping.
+/// Returns a view `M` of the elements at `data`; strides count elements. Throws `invalid_use` when the mapping of M
+/// fixes the strides and they differ from `strides`.
 template <class M, class T>
 M make_mdspan(T* data, const Indices& extents, const Indices& strides) {
   constexpr std::size_t rank = M::rank();

@@ -29,7 +29,8 @@ constexpr Index buffers_max = 256;
 constexpr Index exchanges_max = 256;
 constexpr std::string_view target_side = "target";
 
-/// One side, as ranks say it that are given it: the fingerprint of its distribution, and the bytes of its JSON.
+/// A rank's claim about one side, if it gives that side: the fingerprint of the distribution, and the bytes of its
+/// JSON.
 struct SideText {
   std::uint64_t fingerprint = 0;
   std::uint64_t bytes = 0;
@@ -37,8 +38,8 @@ struct SideText {
 };
 struct SideTerms {
   Alike<SideText> text;
-  Alike<Index> buffers;  ///< of ranks that are in it
-  Index givers = 0;      ///< ranks that are given it
+  Alike<Index> buffers;  ///< from the ranks of the side
+  Index givers = 0;      ///< number of ranks that give the side
 
   friend SideTerms joined(const SideTerms& a, const SideTerms& b) {
     return {joined(a.text, b.text), joined(a.buffers, b.buffers), a.givers + b.givers};
@@ -48,14 +49,14 @@ struct Terms {
   SideTerms source, target;
 };
 
-/// What a rank has found when the plan is known.
+/// Facts that a rank knows once it has its plan.
 struct Findings {
-  /// Of the ranks of the source, in its order, the first one that has cells.
+  /// Position, among the ranks of the source, of the first one that has cells.
   std::uint64_t sender_with_cells = UINT64_MAX;
-  std::uint64_t gets_nothing = 0;  ///< a receiver to which no rank sends anything
+  std::uint64_t gets_nothing = 0;  ///< 1 if a receiver exists to which no rank sends anything
 };
 
-/// Collective: the terms of all ranks together. What `f` throws is thrown on all ranks.
+/// Collective: combines the terms of all ranks. An error of `f` on one rank is thrown on all ranks.
 template <class T, class Combine, class F>
 T agreed(World& world, CallSite where, Combine&& combine, F&& f) {
   T mine;
@@ -89,7 +90,7 @@ void check_side(const char* side, const World& world, const ArraySpec& spec, con
   }
 }
 
-/// Collective: the distribution that all ranks agree on, from a rank that has it.
+/// Collective: returns the distribution that all ranks agree on; a rank that has it broadcasts it.
 ArraySpec common_spec(World& world, const char* side, const std::optional<ArraySpec>& mine, const SideTerms& terms,
                       CallSite where) {
   const Alike<SideText>& said = terms.text;
@@ -104,7 +105,7 @@ ArraySpec common_spec(World& world, const char* side, const std::optional<ArrayS
   return mine ? *mine : array_spec_from_json(text);
 }
 
-/// The number of buffers that all ranks of a side have.
+/// Returns the number of buffers that all ranks of a side have; throws `mismatch` if they differ.
 Index common_count(const char* side, const Alike<Index>& buffers) {
   if (buffers.differ())
     throw_error(ErrorCode::mismatch, "rank {} has {} of the {}, rank {} has {}", buffers.first_member,
@@ -149,8 +150,8 @@ bool any_receive(const TransferPlan& plan) {
 
 }  // namespace
 
-/// How many frames a sender has put, for receivers to which nothing is sent: they learn from one sender when a frame is
-/// there, and that the stream has ended.
+/// A sender's word with the number of frames that it has put. Receivers to which nothing is sent learn from one
+/// sender's word when a frame is there and when the stream has ended.
 struct FramesPut {
   static constexpr std::uint64_t ended_bit = std::uint64_t(1) << 63, failed_bit = std::uint64_t(1) << 62;
 
@@ -163,16 +164,16 @@ struct FramesPut {
   std::uint64_t word_;
 };
 
-/// Buffer k of either side travels in exchange k modulo lcm(from, to).
+/// Frame k travels in exchange k modulo lcm(from, to), and so do buffers k modulo `from` and k modulo `to`.
 struct Pipe::State {
   World& world;
   std::string name;
   std::optional<ArraySpec> source, target;
   std::vector<ArrayRef> from, to;
   std::vector<Exchange> exchanges;
-  std::optional<SharedFlags> frames_put = {};  // where there are receivers to which nothing is sent
-  Rank counted_sender = -1;                    // whose frames they count
-  bool gets_nothing = false;                   // this rank is one of them
+  std::optional<SharedFlags> frames_put = {};  // made if a receiver exists to which nothing is sent
+  Rank counted_sender = -1;                    // such receivers count its frames
+  bool gets_nothing = false;                   // this rank is such a receiver
   std::unique_ptr<PipeEnd> sender, receiver;
 };
 
@@ -180,12 +181,12 @@ struct PipeEnd::State {
   Pipe::State& pipe;
   Exchange::Side side;
   std::vector<ArrayRef>& buffers;
-  std::vector<Lease> leases;  // of buffers that the pipe has and that have had one
+  std::vector<Lease> leases;  // on the buffers that the pipe holds and whose arrays have had a lease
   Index got = 0;              // frames
   Index given_back = 0;
   bool has_ended = false;
-  bool counted_has_ended = false;  // a call has thrown for that
-  int polls_left = 0;              // of what is counted, until the world is looked at
+  bool counted_has_ended = false;  // a call has thrown because the counted sender has ended
+  int polls_left = 0;              // of the counted word, until the next look at the world
   detail::ProcessOfRank process = {};
   int exceptions_before = std::uncaught_exceptions();
 
@@ -199,7 +200,7 @@ struct PipeEnd::State {
     abandon_leases();
   }
 
-  /// What was on its way has not come.
+  /// The frames in flight have not arrived, so their buffers have no value.
   void abandon_leases() {
     for (Lease& lease : leases) lease.abandon();
   }
@@ -221,7 +222,7 @@ struct PipeEnd::State {
                   "no buffer of the {} of '{}' is free ({} held of {}): put one first (rank {}, {})", name(), pipe.name,
                   got - given_back, count(), pipe.world.rank(), short_name(where));
   }
-  /// The frame whose exchange must be finished before the next buffer can be given; -1: it has not been used yet.
+  /// Returns the frame whose exchange must finish before the next buffer can be given; negative if there is none yet.
   Index awaited() const { return sends() ? got - count() : got; }
   PipeBuffer give() {
     PipeBuffer out{.number = got % count(), .frame = got, .view = buffers[std::size_t(got % count())].view};
@@ -232,21 +233,21 @@ struct PipeEnd::State {
     ++got;
     return out;
   }
-  /// The pipe reads or fills it on the host from now on.
+  /// Opens a lease with which the pipe reads or fills the buffer on the host.
   void take(Index number, CallSite where) {
     Coherence& array = *buffers[std::size_t(number)].coherence;
     if (array.has_buffer())
       leases[std::size_t(number)] = sends() ? array.read_on_host(where).lease : array.fill_on_host(where);
   }
 
-  /// For receivers to which nothing is sent, of a sender.
+  /// Publishes this sender's number of frames, for receivers to which nothing is sent.
   void tell_frames(std::uint64_t bits) noexcept {
     if (!sends() || !pipe.frames_put || has_ended) return;
     has_ended = bits != 0;
     pipe.frames_put->store(pipe.world.rank(), 0, std::uint64_t(given_back) | bits);
   }
   bool is_counted() const { return !sends() && pipe.gets_nothing; }
-  /// True when the counted sender has put the next frame. Throws `peer_lost` when it never will.
+  /// Returns true when the counted sender has put the next frame. Throws `peer_lost` when it never will.
   bool is_put(WaitNote& note) {
     const FramesPut put(pipe.frames_put->load(pipe.counted_sender, 0));
     note.raised_by = note.flag_rank = pipe.counted_sender;
@@ -301,7 +302,7 @@ void PipeEnd::put(CallSite where) {
     throw_error(ErrorCode::invalid_use, "no buffer of the {} of '{}' is held: get one first (rank {}, {})", s.name(),
                 s.pipe.name, s.pipe.world.rank(), short_name(where));
   s.take(s.given_back % s.count(), where);
-  // A receiver's buffer awaits the frame that is next in it.
+  // A receiver's buffer waits for the next frame that goes into it, `count` frames later.
   const Index frame = s.given_back++ + (s.sends() ? 0 : s.count());
   s.exchange(frame).start(s.side, where);
   s.tell_frames(0);
@@ -385,7 +386,7 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
       return Findings{std::min(a.sender_with_cells, b.sender_with_cells), a.gets_nothing | b.gets_nothing};
     };
     const auto all = agreed<Findings>(world, where, first_of, [&](Findings& mine) {
-      // A member that was not given its own side has not said how many buffers it has.
+      // A member that did not give its own side has not stated its number of buffers.
       for (const auto& [given, known, side] :
            {std::tuple(&source, &s.source, "source"), std::tuple(&target, &s.target, "target")})
         if (!*given && is_in(*known))
@@ -412,7 +413,7 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
     for (Index i = 0; i < count; ++i) {
       const ArrayRef& a = s.from[std::size_t(i % from)];
       const ArrayRef& b = s.to[std::size_t(i % to)];
-      // Of a side that the rank is not in, the buffers are the pipe's own.
+      // If the rank is not in a side, the pipe has allocated that side's buffers itself, and they have no record.
       const std::string& record = a.coherence->record().empty() ? b.coherence->record() : a.coherence->record();
       std::vector<std::vector<ExchangeArray>> slots{
           {{.view = a.view, .name = "source", .spec = a.spec, .label = options.name, .record = record}},

@@ -13,7 +13,7 @@
 //   }
 //
 // These are the channels of the Data Reorganization Interface (https://data-re.org): get and put have the same meaning
-// there.
+// there. switchboard.hpp makes pipes between programs that know only their own side.
 #pragma once
 
 #include <memory>
@@ -30,22 +30,22 @@
 
 namespace tranship {
 
-/// Memory of the program's own for one buffer: an allocation that Distribution::storage describes; of split complex
-/// arrays the plane of real parts, and that of imaginary parts.
+/// The program's own memory for one buffer: an allocation as Distribution::storage describes it. For split complex
+/// arrays, `data` is the plane of real parts and `imaginary` the plane of imaginary parts.
 struct PipeMemory {
   void* data = nullptr;
   void* imaginary = nullptr;
 };
 
-/// The buffers of one side of a pipe, on each of its ranks: 1 to 256, as many on all ranks of the side.
+/// The buffers of one side of a pipe, on each of its ranks. All ranks of the side have the same number of them.
 struct PipeBuffers {
-  Index count = 2;
-  /// As many as `count`; none: the pipe allocates them, zeroed, where its peers reach them. Must outlive the pipe.
-  /// Memory that peers cannot reach (the program's own, where ranks are processes) costs one more copy.
+  Index count = 2;  ///< 1 to 256
+  /// Memory for `count` buffers, which must outlive the pipe. Empty: the pipe allocates zeroed buffers that its peers
+  /// reach. Memory that peers cannot reach (the program's own, where ranks are processes) costs one more copy.
   std::vector<PipeMemory> memory = {};
-  /// Or arrays of this world, with the side's distribution and element type and any strides, as many as `count`. Where
-  /// an array has had a lease, the pipe sends what devices hold, and devices see what it brings; it holds a lease of a
-  /// buffer from put() to get(), and those that it has when it ends have no value.
+  /// Instead of `memory`: `count` arrays of this world with the side's distribution and element type, and any strides.
+  /// If an array has had a lease, the pipe sends what devices hold, and devices see the frames that arrive. The pipe
+  /// then holds a lease of the buffer from put() to get(); buffers whose lease it holds when it ends have no value.
   std::vector<ArrayRef> arrays = {};
 };
 
@@ -58,44 +58,46 @@ struct PipeOptions {
 
 /// A buffer that the program holds, between get() and put().
 struct PipeBuffer {
-  Index number = 0;  ///< in the rotation, from 0
-  Index frame = 0;   ///< how many have gone through this side before
+  Index number = 0;  ///< position in the rotation, from 0
+  Index frame = 0;   ///< number of frames that have gone through this side before
   StridedView view;  ///< the rank's local array of the side's distribution, overlap included
 };
 
-/// One side of a pipe on one rank. Buffers rotate first in, first out: get() gives them in turn, and put() takes the
-/// one that the program has held longest. Any number of them may be held at a time, up to all.
+/// One side of a pipe on one rank. Buffers rotate first in, first out: get() returns the next one, and put() takes back
+/// the one that the program has held longest. The program may hold any number of them at a time, up to all.
 class PipeEnd {
  public:
   ~PipeEnd();
-  /// Of the sending side: waits until the next buffer is empty: all that it held has been read. Of the receiving side:
-  /// waits until the next buffer is full: the frame has come from all ranks that send to this one. Meanwhile moves what
-  /// is in flight. Throws `invalid_use` when the program holds all buffers; `timeout` after the world's timeout and
-  /// `peer_lost`, which say who waits on whom.
+  /// Returns the next buffer. On the sending side, waits until the buffer is empty: its receivers have read the frame
+  /// that it held. On the receiving side, waits until the buffer is full: the frame has arrived from all ranks that
+  /// send to this one. Moves what is in flight meanwhile. Throws `invalid_use` when the program holds all buffers;
+  /// `timeout` after the world's timeout and `peer_lost`, whose messages say which rank waits for which.
   PipeBuffer get(CallSite where = CallSite::here());
-  /// The same, but returns at once: nothing where get() would wait. Throws `timeout` when a loop over it has seen
-  /// nothing new for the world's timeout.
+  /// Returns the next buffer, or nothing if get() would wait; returns at once. Throws as get() does, and `timeout` when
+  /// a loop over it has seen nothing new for the world's timeout.
   std::optional<PipeBuffer> test_get(CallSite where = CallSite::here());
-  /// Of the sending side: the buffer is final and is launched. Of the receiving side: the buffer may be overwritten.
-  /// Never waits for peers: a frame whose receiver is not ready moves during later calls and waits of either side; to
-  /// memory that the sender does not reach, during those of the sender. Waits for a device that holds cells of the
-  /// buffer. Throws `invalid_use` where the program holds no buffer, and where a lease of it is open.
+  /// On the sending side, launches the buffer, whose contents are final. On the receiving side, gives the buffer back
+  /// to be overwritten. Never waits for peers: a frame whose receiver is not ready moves during later calls and waits
+  /// of either side, or of the sender alone if the sender cannot reach the receiver's memory. Waits for a device that
+  /// holds cells of the buffer. Throws `invalid_use` when the program holds no buffer, and when a lease of it is open.
   void put(CallSite where = CallSite::here());
-  /// Of the sending side: waits until all frames that were put have been read by their receivers, or lie in buffers of
-  /// the receivers. Before a pipe is destroyed, this is what keeps its last frames. Of the receiving side: returns at
-  /// once. Throws as get() does.
+  /// On the sending side, waits until the receivers have read all frames that were put, or have them in their buffers.
+  /// Call it before the pipe is destroyed, or the last frames may be lost. On the receiving side, returns at once.
+  /// Throws as get() does.
   void drain(CallSite where = CallSite::here());
+  /// Moves what can be moved and returns at once; true if drain() would not wait. Throws as get() does.
   bool test_drained(CallSite where = CallSite::here());
-  /// Ends this side of the pipe on this rank, as the destructor of the pipe ends both: what was put and has not been
-  /// drained may be lost, and peers that wait for this side fail with `peer_lost`; so does the other end of this rank,
-  /// which goes on else. Memory of this side is not touched any more. Never waits. Later calls throw `invalid_use`.
+  /// Ends this side of the pipe on this rank (the destructor of the pipe ends both sides). Frames that were put and not
+  /// drained may be lost. Peers that wait for this side fail with `peer_lost`, and so does the other side of this rank
+  /// if it waits for this one; otherwise that side goes on. The memory of this side is not touched any more. Never
+  /// waits. Later calls throw `invalid_use`.
   void end();
-  /// A call has thrown `peer_lost` because a rank of the other side has ended its side or destroyed its pipe, and not
-  /// because it has failed. Of the receiving side this is the end of the stream: all frames that the rank has put have
-  /// been got.
+  /// Returns true if a call has thrown `peer_lost` because a rank of the other side has ended its side or destroyed its
+  /// pipe, and not because that rank has failed. For a receiver this is the end of the stream: it has got all frames
+  /// that the rank has put.
   bool peer_has_ended() const noexcept;
 
-  /// Buffers of this side; those that the program holds.
+  /// Number of buffers of this side, and of those that the program holds.
   Index count() const noexcept;
   Index held() const noexcept;
 
@@ -106,31 +108,32 @@ class PipeEnd {
   std::unique_ptr<State> state_;
 };
 
-/// Used by the thread of its rank. Moves, does not copy. A group may be any ranks of the world: the two may be
-/// disjoint, overlap, or be the same; a rank in both has both ends. Ranks that are in neither take part in the set-up
-/// only.
+/// Only the thread of the rank may use a pipe. A pipe can be moved but not copied. The two groups may be any ranks of
+/// the world: disjoint, overlapping or the same. A rank in both groups has both ends. Ranks in neither group take part
+/// in the set-up only.
 ///
-/// Frame k that any rank puts is frame k that its receivers get. A frame moves as one epoch of an exchange, so it goes
-/// straight from buffer to buffer where memory is shared. A rank that waits in get() or drain() copies, so that the one
-/// that computes need not; where neither waits, the one whose put() or test comes second copies; where both wait, both
-/// do. A frame that was put also moves while its sender waits for anything else. A sender runs ahead of its receivers
-/// by as many frames as both sides have buffers: the flow control is that of the exchange, for each pair of ranks that
-/// share cells, so a receiver never waits for a rank that sends nothing to it, and a sender never for a rank that gets
-/// nothing from it. A receiver that gets nothing from any rank counts the frames of the first sender that has cells.
+/// The k-th frame that each sender puts is the k-th frame that its receivers get. A frame moves as one epoch of an
+/// exchange, so it goes straight from buffer to buffer if memory is shared. A rank that waits in get() or drain() does
+/// the copying, so that a rank that computes need not. If neither side waits, the side whose put() or test comes second
+/// copies; if both wait, both copy. A frame that was put also moves while its sender waits for anything else. A sender
+/// runs ahead of its receivers by at most as many frames as both sides have buffers. Flow control is that of the
+/// exchange, for each pair of ranks that share cells: a receiver never waits for a rank that sends nothing to it, and a
+/// sender never waits for a rank that gets nothing from it. A receiver that gets nothing from any rank counts the
+/// frames of the first sender that has cells.
 class Pipe {
  public:
-  /// Collective over the world; waits for all ranks until its timeout. `source` and `target` are the distributions of
-  /// the two sides, over ranks of this world. A rank may leave out a side that it is not in, as a program that knows
-  /// its own side only must: it is told by the others. Costs the set-up of lcm(from.count, to.count) exchanges, at most
-  /// 256, and the buffers. get() and put() allocate nothing.
+  /// Collective over the world; waits for all ranks until the world's timeout. `source` and `target` are the
+  /// distributions of the two sides, over ranks of this world. A rank may leave out a side that it is not in; the other
+  /// ranks then tell it the distribution. Costs the buffers and the set-up of lcm(from.count, to.count) exchanges,
+  /// which may be at most 256. get() and put() allocate nothing.
   ///
-  /// Throws on all ranks `mismatch` where ranks give different distributions or numbers of buffers, where no rank gives
-  /// one, and where extents or elements differ; `invalid_use` for numbers of buffers out of range, a grid that needs
-  /// more ranks than the world has, missing memory, memory that buffers share, and a read-only array of the target;
+  /// Throws on all ranks: `mismatch` when ranks give different distributions or numbers of buffers, when no rank gives
+  /// a side, and when extents or elements differ; `invalid_use` for a number of buffers out of range, a grid that needs
+  /// more ranks than the world has, missing memory, buffers that share memory, and a read-only array of the target;
   /// `no_memory`, `unsupported`, `timeout` and `peer_lost` as Exchange does.
   Pipe(World& world, const std::optional<ArraySpec>& source, const std::optional<ArraySpec>& target,
        const PipeOptions& options = {}, CallSite where = CallSite::here());
-  /// Not collective and never waits. What was put and has not been drained may be lost; peers that wait for this rank
+  /// Not collective and never waits. Frames that were put and not drained may be lost; peers that wait for this rank
   /// fail with `peer_lost`.
   ~Pipe();
   Pipe(Pipe&&) noexcept;
@@ -138,14 +141,14 @@ class Pipe {
 
   bool sends() const noexcept;
   bool receives() const noexcept;
-  /// Throw `invalid_use` on a rank that is not in that group.
+  /// Return the ends of this rank. Throw `invalid_use` on a rank that is not in that group.
   PipeEnd& sender(CallSite where = CallSite::here());
   PipeEnd& receiver(CallSite where = CallSite::here());
 
-  /// Both sides, as all ranks know them now.
+  /// Return the specs of both sides, which all ranks know after the set-up.
   const ArraySpec& source() const noexcept;
   const ArraySpec& target() const noexcept;
-  /// How this rank moves one frame, as Exchange::explain says.
+  /// Describes how this rank moves one frame (see Exchange::explain).
   std::string explain() const;
 
  private:

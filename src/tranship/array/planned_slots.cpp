@@ -30,7 +30,7 @@ std::vector<std::size_t> slots_of(const TransferPlan& plan, std::span<const Arra
     std::size_t slot = are_in_order ? first : 0;
     if (!are_in_order)
       while (slot < slots && first_other(slot) < width) slot += width;
-    // Where there is but one slot that it could be, the message says how that one differs.
+    // If only one slot is possible, the message says how that slot differs.
     const std::size_t shown = are_in_order ? first : 0;
     if (const bool is_one = are_in_order || slots == width; slot >= slots || first_other(slot) < width) {
       const std::size_t other = is_one ? first_other(shown) : 0;

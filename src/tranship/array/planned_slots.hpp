@@ -1,4 +1,4 @@
-// Private: which arrays the slots of a plan stand for that was made before.
+// Private: matches arrays to the slots of a plan that was made before.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace tranship {
 
-/// The slot of each array. `width` slots and arrays belong together: the one array of a halo, the source and the target
-/// of a redistribution. A plan has such slots for each of them in order, or fewer: then one for each layout. Throws
-/// `mismatch` where a layout has no slot, or a slot no array: a plan may be one of other arrays whose local extents are
-/// the same.
+/// Returns the slot of each array. `width` consecutive slots and arrays belong together: 1 for the array of a halo, 2
+/// for source and target of a redistribution. A plan has such a group of slots for each group of arrays, in order, or
+/// fewer: then one for each layout. Throws `mismatch` when a layout has no slot or a slot no array. Layouts are
+/// compared and not only local extents, because a plan of other arrays may have the same local extents.
 std::vector<std::size_t> slots_of(const TransferPlan& plan, std::span<const ArrayRef> arrays, std::size_t width);
 
 }  // namespace tranship

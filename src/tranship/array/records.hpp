@@ -1,5 +1,5 @@
-// Detail: Elements that are no numbers: any trivially copyable type, moved as bytes. To plans and exchanges such an
-// array has one more dimension, the inside of an element, in units that are aligned as the element is.
+// Detail: Records, elements of any trivially copyable type that are moved as bytes. To plans and exchanges, an array of
+// records has one more dimension, the inside of an element, counted in units that have the element's alignment.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ struct RecordSize {
   std::size_t alignment = 1;
 
   ElementType unit() const noexcept;
-  /// Units in an element.
+  /// Returns the number of units in an element.
   Index units() const noexcept { return Index(bytes) / size_bytes(unit()); }
 };
 
-/// The layout with the inside of an element as its last, fastest dimension. Throws `unsupported` for memory layouts
-/// with `align`, or with complex numbers in planes.
+/// Returns the layout with the inside of an element as its last, fastest dimension. Throws `unsupported` for memory
+/// layouts with `align` and for complex numbers in planes.
 ArraySpec spec_of_records(const Distribution& distribution, RecordSize size);
-/// The view of a rank's part with that dimension, whose own `extents` and `strides` count elements.
+/// Returns the view of a rank's part with that dimension. The arguments `extents` and `strides` count elements.
 StridedView view_of_records(const ArraySpec& spec, Rank rank, void* data, const Indices& extents,
                             const Indices& strides);
 
-/// What Array<T> keeps to show elements where exchanges see units.
+/// The shape that Array<T> shows in elements while exchanges count units.
 struct RecordShape {
   std::shared_ptr<const Distribution> distribution = nullptr;
   Indices extents = {};

@@ -20,7 +20,7 @@ void check_elements(const ArrayPair& pair) {
                 describe(pair.source), describe(pair.target));
 }
 
-/// The options with all of the inside of elements.
+/// Extends the options by the inner dimensions of the elements, which are always taken whole.
 RedistributionOptions options_of(const RedistributionOptions& options, const ArrayPair& pair) {
   RedistributionOptions out = options;
   const Indices& extents = pair.source.spec->distribution.extents();
@@ -33,13 +33,13 @@ RedistributionOptions options_of(const RedistributionOptions& options, const Arr
   return out;
 }
 
-/// The cells of the target that are written, where that is not all of them.
+/// Returns the cells of the target that are written; empty if that is all of them.
 std::optional<Box> target_box(const RedistributionOptions& options) {
   if (!options.part) return std::nullopt;
   return shifted(Box::of_extents(options.part->extents), options.part->target);
 }
 
-/// Whether the parts of two dimensions of one extent own the same points.
+/// Returns true when the parts of two dimensions of one extent own the same points.
 bool same_cut(const AxisParts& a, const AxisParts& b) {
   if (a.parts() != b.parts() || a.partition().points != b.partition().points) return false;
   const auto owned_alike = [](const SliceFamily& x, const SliceFamily& y) {
@@ -52,9 +52,9 @@ bool same_cut(const AxisParts& a, const AxisParts& b) {
   return true;
 }
 
-/// Whether all copies of a cell in the target get the same value. Parts of the source may differ in an interface that
-/// they share: then a ghost may get another value than its owner, unless both arrays are cut alike. A part of an array
-/// reaches no zeros or copies beyond an edge.
+/// Returns true when all copies of a cell in the target get the same value. Parts of the source may differ in an
+/// interface that they share; a ghost may then get another value than its owner, unless both arrays are cut alike. With
+/// a part of an array, zeros and copies beyond an edge are not written.
 bool fills_alike(const Distribution& source, const Distribution& target, const RedistributionOptions& options) {
   if (source.is_indexed() || target.is_indexed()) return true;
   for (int d = 0; d < source.dims(); ++d) {
@@ -75,7 +75,7 @@ ArrayChange change_of(const ArrayPair& pair, const RedistributionOptions& option
   return {is_alike ? ChangeKind::filled : ChangeKind::overwritten, target_box(options)};
 }
 
-/// One plan for all pairs of the same two layouts.
+/// Makes one plan for all pairs of the same two layouts.
 ArrayPlan plan_of(const std::vector<ArrayPair>& pairs, const RedistributionOptions& options) {
   std::vector<ArrayRef> arrays;
   for (const ArrayPair& pair : pairs) arrays.insert(arrays.end(), {pair.source, pair.target});
@@ -106,7 +106,7 @@ ArrayPlan plan_of(const std::vector<ArrayPair>& pairs, const RedistributionOptio
   return out;
 }
 
-/// A plan that was made before, of the arrays that its slots stand for.
+/// Matches a plan that was made before to the arrays of its slots.
 ArrayPlan planned(TransferPlan plan, const std::vector<ArrayPair>& pairs, PlanKind kind) {
   std::vector<ArrayRef> arrays;
   for (const ArrayPair& pair : pairs) arrays.insert(arrays.end(), {pair.source, pair.target});
@@ -119,7 +119,7 @@ ArrayPlan planned(TransferPlan plan, const std::vector<ArrayPair>& pairs, PlanKi
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     check_elements(pairs[i]);
     const std::string number = pairs.size() == 1 ? "" : fmt::format(" {}", i);
-    // It may move a part of the array: then the other ghosts are what they were.
+    // The plan may move a part of the array only; the other ghosts then keep their values.
     const Box all = Box::of_extents(pairs[i].target.spec->distribution.extents());
     ArraySlot &source = out.slots[slots[2 * i]], &target = out.slots[slots[2 * i + 1]];
     source.change = {ChangeKind::read};
@@ -130,7 +130,7 @@ ArrayPlan planned(TransferPlan plan, const std::vector<ArrayPair>& pairs, PlanKi
   return out;
 }
 
-/// Of a plan whose first slot is added to.
+/// Turns the plan's arrays into those of an adjoint, which adds to its first slot.
 ArrayPlan as_adjoint(ArrayPlan plan) {
   for (const ArraySlot& slot : plan.slots)
     for (const NamedArray& array : slot.arrays) check_can_combine(array, Combine::sum);

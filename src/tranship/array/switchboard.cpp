@@ -19,7 +19,7 @@ namespace {
 
 constexpr Index card_bytes_max = Index(1) << 16;
 
-/// A line for each side: the number of its buffers and the JSON of its distribution, or nothing.
+/// Returns a rank's card: a line per side with the number of its buffers and the JSON of its distribution, or nothing.
 std::string card_of(const std::optional<ArraySpec>& source, const std::optional<ArraySpec>& target,
                     const PipeOptions& options) {
   const auto line = [](const std::optional<ArraySpec>& spec, const PipeBuffers& buffers) {
@@ -32,7 +32,7 @@ std::string side_of(const std::string& card, int side) {
   return side == 0 ? card.substr(0, middle) : card.substr(middle + 1);
 }
 
-/// FNV-1a. What other names with this key have put down is not looked at: a card begins with its name.
+/// FNV-1a. Names may share a key: a card begins with its name, so cards of other names are skipped.
 std::uint32_t key_of(std::string_view name) {
   std::uint32_t key = 2166136261u;
   for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
@@ -46,12 +46,12 @@ std::vector<std::string> sides_of(std::string_view name, std::vector<std::string
   return cards;
 }
 
-/// What the cards say of one side.
+/// One side, as the cards describe it.
 struct SideFound {
   std::string json;
   std::optional<ArraySpec> spec;
-  Rank given_by = -1;   // the first rank that has
-  Index count_max = 1;  // of buffers
+  Rank given_by = -1;   // the first rank that gives the side
+  Index count_max = 1;  // number of buffers
 
   void read(const std::vector<std::string>& cards, int side) {
     for (std::size_t r = 0; r < cards.size(); ++r) {
@@ -93,21 +93,21 @@ ArraySpec among(const ArraySpec& spec, const Members& members) {
 }  // namespace
 
 struct Switchboard::State {
-  /// A world of some ranks, which lines between them share.
+  /// A world of some ranks, which the lines between them share.
   struct Joined {
     Members members;
-    std::uint64_t number = 0;  ///< the same on all of them
+    std::uint64_t number = 0;  ///< equal on all its ranks
     std::weak_ptr<SubWorld> world;
   };
 
   World& world;
   MeetingPoint point;
   std::vector<Joined> joined;
-  std::uint64_t joined_count = 0;  // not less than any number in `joined`
+  std::uint64_t joined_count = 0;  // at least the greatest number in `joined`
 
   State(World& w, CallSite where) : world(w), point(w, card_bytes_max, where) {}
 
-  /// The ranks of both sides when all have come.
+  /// Returns the ranks of both sides once all have published their cards.
   std::optional<Members> members_of(const std::vector<std::string>& cards, SideFound& source, SideFound& target) const {
     source.read(cards, 0);
     target.read(cards, 1);
@@ -130,10 +130,10 @@ struct Switchboard::State {
     return Members::of(ranks);
   }
 
-  /// Collective over the team. One of its worlds with room for so many bytes more, or a new one.
+  /// Collective over the team. Returns one of its worlds that has room for `bytes` more, or a new one.
   std::shared_ptr<SubWorld> world_of(Team& team, std::size_t bytes, CallSite where) {
     std::erase_if(joined, [](const Joined& one) { return one.world.expired(); });
-    /// The number of a world, 0 for none.
+    /// The number of a world, or 0 if the rank has none to offer.
     struct Offer {
       std::uint64_t lowest = 0, highest = 0, count = 0;
     };
@@ -156,19 +156,20 @@ struct Switchboard::State {
       found->world().set_timeout_ns(world.timeout_ns());
       return found;
     }
-    // Addresses are taken for more lines than this one; memory comes when they need it.
+    // Addresses are reserved for more lines than this one; memory is committed when they need it.
     const std::size_t room = std::max(bytes + (std::size_t(1) << 20), world.heap().place().size_bytes / 64);
     auto made = std::make_shared<SubWorld>(team, SubWorldOptions{.heap_bytes = room}, where);
     joined.push_back({team.members(), ++joined_count, made});
     return made;
   }
-  /// After a set-up that has failed the ranks may have come to different points of it.
+  /// After a failed set-up, the ranks may have stopped at different points of it, so no later line may share this
+  /// world.
   void forget(const std::shared_ptr<SubWorld>& sub) {
     std::erase_if(joined, [&](const Joined& one) { return one.world.lock() == sub; });
   }
 
-  /// That a line takes of its world, and a little more: for each pair of buffers words for all members, and the inboxes
-  /// of messages that are posted.
+  /// Upper bound on the symmetric memory of one line: for each pair of buffers, words for all members and the inboxes
+  /// of posted messages.
   std::size_t heap_bytes(const Members& members, const ArraySpec& target, Index pairs) const {
     const auto words = std::size_t(checked_multiply(pairs, (members.count + Index(4)) * 1024));
     bool reaches_all = true;

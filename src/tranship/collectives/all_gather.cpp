@@ -8,7 +8,7 @@ void all_gather(Team& team, const SymmetricSpan& target, const SymmetricSpan& so
   const Index part_bytes = checked_multiply(std::max<Index>(source.count, 0), size_bytes(source.type));
   const bool is_in_place = part_bytes > 0 && target.type == source.type && target.count == team.size() * source.count &&
                            source.local == static_cast<std::byte*>(target.local) + team.rank() * part_bytes;
-  // In place, members name different parts of one array; what they name alike is that array.
+  // In place, the members pass different parts of one array as sources. They agree on the array instead.
   MemberCall call(team, CallKind::gather_symmetric, target, is_in_place ? target : source, where, is_in_place);
   if (!is_in_place) call.require_parts(call.size(), 1), call.require_apart();
   call.begin();

@@ -7,12 +7,12 @@ namespace tranship {
 
 namespace {
 
-/// Every member combines one part; those that `is_target` fetch the other parts.
+/// Every member combines one part; members with `is_target` then fetch the other parts.
 void reduce_in_parts(MemberCall& call, Reduction reduction, bool is_target) {
   call.require_equal();
   call.require_apart_or_same();
   call.require_reduction(reduction);
-  // Parts of whole cache lines, so that no two members write the same one.
+  // Parts are whole cache lines, so that no two members write the same line.
   constexpr auto line = std::size_t(line_bytes);
   const std::size_t bytes = call.source_bytes();
   const std::size_t lines = (bytes + line - 1) / line;

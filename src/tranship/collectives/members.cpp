@@ -14,7 +14,7 @@ namespace tranship {
 
 namespace {
 
-/// What is combined at a time: little enough to stay in a core's nearest caches with the part of one peer.
+/// Bytes that are combined at a time: few enough that they stay in a core's nearest caches with the part of one peer.
 constexpr std::size_t block_bytes = 16384;
 
 std::size_t bytes_of(const SymmetricSpan& span, Rank rank, CallSite where) {
@@ -57,7 +57,7 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
   const auto offset_of = [&](const std::byte* local, std::size_t bytes) {
     return bytes > 0 ? std::uint64_t(local - heap) : UINT64_MAX;
   };
-  // In place, a target may be the member's own part of what all of them name alike.
+  // In place, the target may be the member's own part of the source, and only the source is equal on all members.
   const bool is_in_source = target_ >= source_ && target_ + target_bytes_ <= source_ + source_bytes_;
   const std::uint64_t source_at = offset_of(source_, source_bytes_);
   const std::uint64_t target_at = is_in_source ? source_at : offset_of(target_, target_bytes_);
@@ -69,7 +69,7 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
 }
 
 void MemberCall::require_parts(int target_parts, int source_parts) const {
-  // Both have whole parts, all of one size.
+  // Both consist of whole parts, all of one size.
   const auto of = [](std::size_t bytes, int parts) { return bytes / std::size_t(parts); };
   if (target_bytes_ % std::size_t(target_parts * width_) == 0 &&
       source_bytes_ % std::size_t(source_parts * width_) == 0 &&
@@ -127,7 +127,7 @@ void MemberCall::complete() {
 }
 
 const std::byte* MemberCall::loadable(int member, const std::byte* local, std::size_t bytes) const {
-  // Simulated transfers are seen by the race detector; loads are not.
+  // The race detector sees simulated transfers, but not loads.
   const Rank rank = team_.world_rank(member);
   if (member == rank_) return local;
   if (!context_.completes_at_once(rank)) return nullptr;

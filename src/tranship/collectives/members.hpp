@@ -1,5 +1,5 @@
-// Private: what the collective operations share: their checks, their meetings, and how the elements of a member are
-// read.
+// Private: MemberCall, which the collective operations share: the checks, the meetings of the members, and the reads of
+// a peer's elements. Each operation is one file beside this one.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace tranship {
 /// One collective call on one member.
 class MemberCall {
  public:
-  /// Local. Throws `invalid_use` where source or target lie outside the symmetric heap or their types differ. The
-  /// `variant` (an operation, a root) is part of what all members must say alike.
+  /// Local. Throws `invalid_use` when source or target lie outside the symmetric heap or when their types differ. All
+  /// members must pass the same `variant` (an operation or a root).
   MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, const SymmetricSpan& source, CallSite where,
              int variant = 0);
 
@@ -31,11 +31,11 @@ class MemberCall {
   std::size_t source_bytes() const noexcept { return source_bytes_; }
   int width() const noexcept { return width_; }
 
-  /// Throws `invalid_use` unless the sizes are such: parts are as many as there are members.
+  /// Throw `invalid_use` unless target and source consist of these numbers of parts, of equal size, in whole elements.
   void require_equal() const { require_parts(1, 1); }
   void require_parts(int target_parts, int source_parts) const;
-  /// Throws `invalid_use` where source and target overlap, unless they are the same memory at `target + at_target` and
-  /// `source + at_source`, with the size of the shorter one.
+  /// Throw `invalid_use` when source and target overlap. The second form allows them to be the same memory: the shorter
+  /// one then lies at `target + at_target`, which equals `source + at_source`.
   void require_apart() const { check_apart(false, 0, 0); }
   void require_apart_or_same(std::size_t at_target = 0, std::size_t at_source = 0) const {
     check_apart(true, at_target, at_source);
@@ -43,23 +43,23 @@ class MemberCall {
   void require_reduction(Reduction reduction) const;
   static void require_root(const Team& team, int root, CallSite where);
 
-  /// Collective: waits for all members, who must have made the same call. What they stored before is seen. From then on
-  /// the target and so many bytes of this member's source are in use, until the call ends.
+  /// Collective: waits for all members, which must have made the same call, and orders their earlier stores before this
+  /// member's reads. From then until the call ends, the target and `source_bytes` of this member's source are in use.
   void begin(std::size_t source_bytes);
   void begin() { begin(source_bytes_); }
-  /// Collective: waits for all members. No promise of the call's is that what others have done is seen then.
+  /// Collective: waits for all members. The call promises its user nothing about what this meeting orders.
   void meet();
 
-  /// Has `bytes` from `local` of a member copied to this rank's `to`; they are there after complete().
+  /// Copies `bytes` at `local` of a member to this rank's `to`. They have arrived after complete().
   void fetch(int member, std::byte* to, const std::byte* local, std::size_t bytes);
   void complete();
-  /// Combines `bytes` from `local` of all members, in their order, into `to`: no target, or one at which no member's
-  /// source lies but for this member's own.
+  /// Combines `bytes` at `local` of all members, in their order, into `to`, which may lie in this member's own
+  /// source but not in another member's.
   void combine(std::byte* to, const std::byte* local, std::size_t bytes, Reduction reduction);
 
  private:
   void check_apart(bool may_be_same, std::size_t at_target, std::size_t at_source) const;
-  /// Where this rank can load what a member has at `local`; nullptr where it is to be fetched.
+  /// Returns the address at which this rank can load a member's bytes at `local`, or nullptr if they must be fetched.
   const std::byte* loadable(int member, const std::byte* local, std::size_t bytes) const;
 
   Team& team_;

@@ -34,7 +34,7 @@ constexpr std::string_view name_of(Kind kind) {
 }
 constexpr std::string_view direct = "direct";
 
-/// For messages of up to `bytes_max`, from the end of the rule before it.
+/// Chooses the algorithm for messages of up to `bytes_max`; the rule before it ends where this one begins.
 struct Rule {
   Index bytes_max;
   std::string algorithm;
@@ -51,7 +51,7 @@ bool is_direct(std::string_view algorithm) {
 
 struct Task {
   Kind kind;
-  Index elements;  ///< of the source; of an allgather's too
+  Index elements;  ///< of the source, also for an allgather
   ElementType type;
   Reduction reduction = Reduction::sum;
   Rank root = 0;
@@ -78,7 +78,7 @@ class WorldCollectives::State {
       throw_error(ErrorCode::invalid_use, "{} has no {}", tranship::name_of(task.type),
                   tranship::name_of(task.reduction));
     if (task.elements == 0) return world_.sync(where);
-    // The memory is in use from the first to the second.
+    // The program's memory is in use from the first to the second announcement.
     announce(task, target, source, where);
     run_announced(task, target, source, where);
     announce(task, target, source, where);
@@ -132,15 +132,15 @@ class WorldCollectives::State {
   };
   using Key = std::pair<Task, std::string>;
 
-  /// Programs in which each rank talks to all others have as many channels as there are pairs of ranks. Where memory is
-  /// shared and there are more ranks than these, a call is not worth the time that it takes to prove and build one: 20
-  /// ms for 32 ranks on two cores, and four times as long for twice as many.
+  /// A program in which each rank talks to all others has one channel per pair of ranks. With more ranks than this that
+  /// share memory, a program does not repay the time to prove and build it: 20 ms for 32 ranks on two cores, and four
+  /// times as long for twice as many ranks.
   static constexpr Index program_ranks_max = 32;
 
   bool reaches_all() const { return world_.context().completes_at_once(); }
 
-  /// From measurements with two and eight ranks on one machine of two cores (`./do bench programs`). They order the
-  /// algorithms rightly elsewhere, too; measure() finds the sizes between them.
+  /// The sizes come from measurements with two and eight ranks on one machine of two cores (`./do bench programs`). The
+  /// order of the algorithms holds elsewhere, too; measure() finds the sizes between them.
   std::vector<Rule> default_rules(Kind kind) const {
     const std::string all = std::string(name_of(kind)) + "/";
     const bool is_rooted = kind == Kind::broadcast || kind == Kind::reduce;
@@ -149,7 +149,7 @@ class WorldCollectives::State {
       out.push_back({any_size, all + std::string(direct), "many ranks: a program would have a channel for each pair"});
       return out;
     }
-    // Of a part, which is what one rank has for another.
+    // Limits are for a part, which is what one rank has for another.
     const Index parts_of_message = kind == Kind::all_reduce || is_rooted ? 1 : parts();
     const Index packets_bytes = 512 * parts_of_message, copies_bytes = Index(16384) * parts_of_message;
     if (kind != Kind::reduce) out.push_back({packets_bytes, all + "packets", "short: data that carries its own flags"});
@@ -226,7 +226,7 @@ class WorldCollectives::State {
         const std::int64_t ns = duration_ns(task, algorithm, where);
         if (best.empty() || ns < best_ns) best = algorithm, best_ns = ns;
       }
-      // Between two sizes, the middle of their logarithms.
+      // The boundary between two sizes is their geometric mean.
       if (!rules.empty() && rules.back().algorithm == best) rules.pop_back();
       if (!rules.empty()) rules.back().bytes_max = static_cast<Index>(std::sqrt(double(before) * double(bytes)));
       rules.push_back({any_size, best, fmt::format("measured: {} ns for {}", best_ns, amount(bytes, "byte"))});
@@ -238,7 +238,7 @@ class WorldCollectives::State {
   }
 
   std::vector<std::string> candidates(Kind kind, Index bytes) const {
-    constexpr Index packets_bytes_max = 262144;  // twice the bytes are never worth it beyond
+    constexpr Index packets_bytes_max = 262144;  // beyond, the doubled bytes never pay
     std::vector<std::string> out;
     out.push_back(std::string(name_of(kind)) + "/direct");
     for (const Algorithm& one : algorithms())
@@ -247,7 +247,7 @@ class WorldCollectives::State {
     return out;
   }
 
-  /// The least of some launches, on the slowest rank: the same number on all.
+  /// Returns the shortest time of several launches, taken on the slowest rank: the same number on all ranks.
   std::int64_t duration_ns(const Task& task, const std::string& algorithm, CallSite where) {
     constexpr int launches = 9;
     const std::vector<std::byte> source(static_cast<std::size_t>(task.elements * size_bytes(task.type)));
@@ -280,7 +280,7 @@ class WorldCollectives::State {
   }
 
   Ready& ready_for(const Task& task, const std::string& algorithm) {
-    constexpr std::size_t ready_max = 64;  // programs that are kept: the one that was not used for longest goes
+    constexpr std::size_t ready_max = 64;  // programs that are kept; the least recently used one is dropped
     auto at = ready_.find({task, algorithm});
     if (at == ready_.end()) {
       if (ready_.size() >= ready_max)
@@ -324,8 +324,8 @@ class WorldCollectives::State {
   }
 
   void run_announced(const Task& task, const MutableElements& target, const Elements& source, CallSite where) {
-    const detail::LibraryCalls in_library(world_.context());  // set-ups complete nothing of the program's
-    // What is called again and again is looked up once.
+    const detail::LibraryCalls in_library(world_.context());  // set-ups complete no transfer of the program's
+    // A call that repeats the previous one needs no look-up.
     if (last_.ready && last_.task == task) {
       last_.ready->used = ++time_;
       return launch(*last_.ready->executor, task, target, source, where);
@@ -333,7 +333,7 @@ class WorldCollectives::State {
     last_.ready = nullptr;
     const std::string& algorithm = rule_for(task.kind, message_bytes(task)).algorithm;
     Ready& ready = ready_for(task, algorithm);
-    // What is done once is not worth a program of its own.
+    // A task that runs once is not worth a program of its own.
     const bool is_first = ready.calls++ == 0 && !is_said_[static_cast<std::size_t>(task.kind)];
     if (is_direct(algorithm) || is_first) return run_directly(task, target, source, where);
     if (!ready.executor) ready.executor = make(task, algorithm, where);
@@ -345,7 +345,7 @@ class WorldCollectives::State {
     const Index width = size_bytes(task.type);
     const Index source_bytes = task.elements * width;
     const Index target_bytes = target_elements(task) * width;
-    const Index place = (source_bytes + 63) / 64 * 64;  // of the target behind the source
+    const Index place = (source_bytes + 63) / 64 * 64;  // offset of the target, behind the source
     if (staging_.size() < place + target_bytes) {
       staging_ = {};
       staging_ = world_.allocate<std::byte>(std::max(place + target_bytes, 2 * staging_.size()), where);
@@ -382,7 +382,7 @@ class WorldCollectives::State {
     std::memcpy(target.data, to.local(), static_cast<std::size_t>(target_bytes));
   }
 
-  /// What the call reads and writes on this rank, whatever algorithm does it.
+  /// Tells a simulation what the call reads and writes on this rank, whichever algorithm runs it.
   void announce(const Task& task, const MutableElements& target, const Elements& source, CallSite where) const {
     const Context& rma = world_.context();
     const auto bytes_of = [&](Index elements) { return static_cast<std::size_t>(elements * size_bytes(task.type)); };
@@ -400,7 +400,7 @@ class WorldCollectives::State {
 
   World& world_;
   std::vector<Rule> rules_[kinds];
-  bool is_said_[kinds] = {};  ///< an algorithm was named
+  bool is_said_[kinds] = {};  ///< use() or the environment has named an algorithm
   std::map<Key, Ready> ready_;
   std::map<std::pair<std::string, Rank>, std::shared_ptr<const Program>> programs_;
   struct Last {

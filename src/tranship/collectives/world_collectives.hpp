@@ -1,17 +1,17 @@
-// Collective operations on the memory of the program's own, for all ranks of a world, behind one selector: short
-// messages go as packets, long ones by the programs that suit the ranks (program/algorithms.hpp). What is done only
-// once goes directly (collectives.hpp), and so does everything in worlds of more than 32 ranks that share memory.
+// WorldCollectives: collective operations on any memory of the program, for all ranks of a world. Short messages travel
+// as packets, long ones by the programs that suit the ranks (program/algorithms.hpp). A call of a new size, type or
+// root goes directly (collectives.hpp), because one call does not repay making a program; so do all calls in worlds of
+// more than 32 ranks that share memory.
 //
 //   WorldCollectives together(world);
 //   together.all_reduce(total, partial);  // vectors of double
 //   std::cout << together.explain();
 //
-// All ranks make all calls, in the same order and with the same arguments but for the memory. A call returns when its
-// target is complete and its source may change. Target and source are the same memory or do not overlap. Sums
-// of floating-point numbers are the same on all ranks, bit by bit, and in all runs of one algorithm; algorithms differ
-// in the order of their sums. Calls throw `invalid_use` for sizes that do not fit and types that have no such
-// reduction; `mismatch` on every rank where a program is made for calls that differ; `timeout` and `peer_lost` as waits
-// do.
+// All ranks make all calls, in the same order and with the same arguments except for the memory. A call returns when
+// its target is complete and its source may change. Target and source are the same memory or do not overlap. Sums of
+// floating-point numbers are the same on all ranks, bit by bit, and in all runs of one algorithm; algorithms differ in
+// the order of their sums. Calls throw `invalid_use` for sizes that do not fit and types without this reduction;
+// `mismatch` on every rank when a program is made for calls that differ; `timeout` and `peer_lost` as waits do.
 #pragma once
 
 #include <limits>
@@ -27,7 +27,7 @@
 
 namespace tranship {
 
-/// Elements of a type that is known at run time, anywhere in the memory of the calling rank.
+/// Elements, of a type that is known at run time, anywhere in the memory of the calling rank.
 struct Elements {
   const void* data = nullptr;
   ElementType type = ElementType::u8;
@@ -35,7 +35,7 @@ struct Elements {
 
   Elements() = default;
   Elements(const void* first, ElementType of, Index elements) : data(first), type(of), count(elements) {}
-  /// Anything that is a span of elements: a vector, an array.
+  /// Takes any range that converts to a span of elements, such as a vector or an array.
   template <class Range>
   requires requires(const Range& range) { std::span(range.data(), range.size()); }
   Elements(const Range& range) : Elements(std::span(range.data(), range.size())) {}
@@ -43,7 +43,7 @@ struct Elements {
   Elements(std::span<T> values)
       : data(values.data()), type(element_type_of<std::remove_const_t<T>>), count(Index(values.size())) {}
 };
-/// The same, to be written.
+/// Elements that a call writes; otherwise like Elements.
 struct MutableElements {
   void* data = nullptr;
   ElementType type = ElementType::u8;
@@ -60,40 +60,42 @@ struct MutableElements {
 
 class WorldCollectives {
  public:
-  /// Collective only in its calls: making one is not. The world must outlive it.
+  /// Not collective; only the calls are. The world must outlive it.
   explicit WorldCollectives(World& world);
   ~WorldCollectives();
   WorldCollectives(WorldCollectives&&) noexcept;
   WorldCollectives& operator=(WorldCollectives&&) noexcept;
 
-  /// Element i of the target is the combination of element i of all sources.
+  /// Sets element i of the target to the combination of element i of all sources.
   void all_reduce(const MutableElements& target, const Elements& source, Reduction reduction = Reduction::sum,
                   CallSite where = CallSite::here());
-  /// The source has as many elements for each rank as the target has: rank r gets the combination of the r-th parts.
+  /// Sets the target of rank r to the combination of the r-th parts of all sources. The source has as many elements per
+  /// rank as the target has.
   void reduce_scatter(const MutableElements& target, const Elements& source, Reduction reduction = Reduction::sum,
                       CallSite where = CallSite::here());
-  /// The sources of all ranks in their order.
+  /// Copies the sources of all ranks, in their order, to the target of every rank.
   void all_gather(const MutableElements& target, const Elements& source, CallSite where = CallSite::here());
-  /// Part s of the target is part r of the source of rank s, where r is the caller.
+  /// Copies part r of the source of rank s to part s of the target of rank r.
   void all_to_all(const MutableElements& target, const Elements& source, CallSite where = CallSite::here());
-  /// The source of rank `root` on all ranks. Other ranks' sources are not read, and may be null.
+  /// Copies the source of rank `root` to the target of every rank. Other ranks' sources are not read, and may be null.
   void broadcast(const MutableElements& target, const Elements& source, Rank root, CallSite where = CallSite::here());
-  /// The combination of all sources on rank `root`. Other ranks' targets are not written, and may be null.
+  /// Sets the target of rank `root` to the combination of all sources. Other ranks' targets are not written, and may be
+  /// null.
   void reduce(const MutableElements& target, const Elements& source, Rank root, Reduction reduction = Reduction::sum,
               CallSite where = CallSite::here());
 
-  /// Uses one algorithm for its collective, instead of choosing: a name of algorithms(), or that of a collective with
-  /// "/direct". All ranks say the same. `bytes_max` limits it to messages of so many bytes; later calls go before
-  /// earlier ones. The environment variable TRANSHIP_COLLECTIVES ("allreduce/ring allgather/packets<=4096") says the
-  /// same for every WorldCollectives. Throws `invalid_use` for names that there are not.
+  /// Fixes the algorithm of a collective: a name of algorithms(), or the name of a collective with "/direct". All ranks
+  /// must make the same call. `bytes_max` limits it to messages of at most this size; later calls override earlier
+  /// ones. The environment variable TRANSHIP_COLLECTIVES ("allreduce/ring allgather/packets<=4096") has the same effect
+  /// on every WorldCollectives. Throws `invalid_use` for unknown names.
   void use(std::string_view algorithm, Index bytes_max = std::numeric_limits<Index>::max());
-  /// Collective: times all algorithms on messages of several sizes, and chooses by that from then on. Takes up to
+  /// Collective: times all algorithms on messages of several sizes and from then on chooses by these times. Takes up to
   /// about a second.
   void measure(CallSite where = CallSite::here());
 
-  /// The algorithm for a message: the bytes of a source, or for an allgather those of a target.
+  /// Returns the algorithm for a message of `bytes`: the size of the source, or for an allgather that of the target.
   std::string_view algorithm_for(std::string_view collective, Index bytes) const;
-  /// Which algorithm is for which messages, and why; one line each.
+  /// Describes which algorithm serves which messages, and why, one line each.
   std::string explain() const;
 
  private:

@@ -18,7 +18,7 @@ ArraySource source_of(const ReshardOptions& options) {
   return {.path = options.source, .layout = options.from, .raw = options.raw};
 }
 
-/// The file or directory that the target is.
+/// Returns the file or directory that the target names.
 std::string path_of_target(const ReshardOptions& options) {
   return format_of_target(options.target).file_of(options.target);
 }
@@ -40,7 +40,7 @@ ReshardRunOptions run_options(const ReshardOptions& given) {
                   .after_failure = given.after_failure});
 }
 
-/// The text files beside the parts of a directory.
+/// Returns the text files that a directory has beside its parts.
 std::vector<TextFile> text_files(const StoredParts& source, const ArraySpec& to,
                                  std::span<const std::uint32_t> checksums) {
   Manifest out = make_manifest(to, source.descr);
@@ -49,7 +49,7 @@ std::vector<TextFile> text_files(const StoredParts& source, const ArraySpec& to,
   return {TextFile{manifest_name, format_manifest(out)}};
 }
 
-/// From where the source is known and checked.
+/// Does the work once the source is open and checked.
 ReshardReport run(const StoredParts& source, const ReshardOptions& given, const ReshardRunOptions& options,
                   std::int64_t start_ns) {
   NewParts target =
@@ -80,7 +80,7 @@ ReshardReport run(const StoredParts& source, const ReshardOptions& given, const 
   return report;
 }
 
-/// Reads an array that is in no file.
+/// Reads an array that is not in a file.
 class BoxSource final : public PartSource {
  public:
   BoxSource(const ReadableArray& array, const Indices& extents)

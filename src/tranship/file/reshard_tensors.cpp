@@ -12,7 +12,7 @@
 namespace tranship {
 namespace {
 
-/// The layout that the rules give a tensor that cannot be cut.
+/// Returns the layout that the rules give a tensor that cannot be cut.
 ArraySpec opaque_layout(const TensorShape& shape, const LayoutRules& rules) {
   Result<ArraySpec> out = rules.layout_of(shape.name, ElementType::u8, shape.extents);
   const std::optional<std::size_t> rule = rules.rule_of(shape.name);
@@ -29,7 +29,7 @@ Index bytes_of(const ArraySpec& spec) {
   return checked_multiply(checked_product(spec.distribution.extents()), size_bytes(spec.type));
 }
 
-/// Gives each tensor to a shard, which is a rank in the manifest: the next one, where it does not fit any more.
+/// Assigns each tensor to a shard, which is a rank in the manifest: to the next shard when it does not fit.
 void put_in_shards(TensorManifest& manifest, Index shard_bytes_max) {
   if (shard_bytes_max < 1)
     throw_error(ErrorCode::invalid_use, "shards of at most {} bytes: at least 1 is needed", shard_bytes_max);
@@ -75,7 +75,7 @@ TensorManifest manifest_of(const StoredTensors& source, const TensorReshardOptio
                                       : opaque_layout(shape, rules)});
     used[*rules.rule_of(shape.name)] = true;
   }
-  // A rule that others have left nothing for is good: it may be the default.
+  // A rule that matches only names which earlier rules take is allowed: it may be the default.
   for (std::size_t rule = 0; rule < rules.size(); ++rule) {
     for (std::size_t i = 0; i < source.shapes.size() && !used[rule]; ++i)
       used[rule] = rules.matches(rule, source.shapes[i].name);
@@ -94,7 +94,7 @@ TensorManifest manifest_of(const StoredTensors& source, const TensorReshardOptio
   return out;
 }
 
-/// The text files beside those of the ranks in a directory. Takes the checksums into the manifest.
+/// Returns the text files beside those of the ranks in a directory. Copies the checksums into the manifest.
 std::vector<TextFile> text_files(TensorManifest& manifest, const TensorReshardOptions& given,
                                  std::span<const std::uint32_t> checksums) {
   for (std::size_t rank = 0; rank < checksums.size(); ++rank) manifest.files[rank].checksum = checksums[rank];
@@ -128,7 +128,7 @@ TensorReshardReport reshard_tensors(const TensorReshardOptions& given) {
   const auto text_of = [&](std::span<const std::uint32_t> checksums) { return text_files(manifest, given, checksums); };
   const auto reopen = [&](const std::string& path) {
     if (target.staging().kind() == StagedKind::directory) return open_tensors(path).value().arrays;
-    // A file alone does not say that a part of it is overlap.
+    // A file alone does not say which of its cells are overlap.
     std::vector<StoredParts> arrays = open_tensors_file(path).value().arrays;
     for (std::size_t i = 0; i < arrays.size(); ++i) arrays[i].spec = manifest.tensors[i].spec;
     return arrays;

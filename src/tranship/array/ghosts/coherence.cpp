@@ -15,17 +15,17 @@ bool has_ghosts(Cells which) {
   return which == Cells::ghosts || which == Cells::stored;
 }
 
-/// Ghosts deeper than this hold nothing that a lease may need.
+/// The depth beyond which ghosts hold nothing that a lease may need.
 Index kept_depth(const GhostState& state) {
   return std::max(state.fresh, state.pending);
 }
 
-/// Ghosts deeper than this are valid in no memory.
+/// The depth beyond which ghosts are valid in no memory.
 Index valid_depth(const GhostState& state) {
   return std::max(kept_depth(state), state.by_hand);
 }
 
-/// What an access that changes cells leaves behind.
+/// Returns the state of ghosts after an access that changes cells.
 GhostState after(const GhostState& before, Intent intent, Combine combine, Cells which, Index depth) {
   GhostState out = before;
   out.by_hand = 0;
@@ -85,12 +85,12 @@ void Coherence::track() {
   const bool may_have_ghosts = has_buffer() || !in_flight_.empty();
   buffer();
   is_tracked_ = true;
-  // The exchanges that have filled ghosts in the buffer, or do so now, need not be the same on all ranks: none of these
-  // ghosts counts as fresh.
+  // Ranks may differ in the exchanges that have filled ghosts in the buffer, or fill them now, so none of these ghosts
+  // counts as fresh.
   if (may_have_ghosts) update(cells_.whole(), [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
 }
 
-// What is known of ghosts.
+// The state of ghosts.
 
 Coherence::Scope Coherence::scope_of(const std::optional<Region>& region, Index depth) const {
   Scope out{region ? *region : Region(cells_.whole()), depth == all_depths ? cells_.depth_max() : depth};
@@ -167,18 +167,18 @@ void Coherence::note_exchange(const ArrayChange& change) {
   const Region whole = cells_.whole();
   switch (change.kind) {
     case ChangeKind::read:
-    case ChangeKind::changed:  // noted before
+    case ChangeKind::changed:  // before_exchange() has noted it
       break;
     case ChangeKind::filled:
       update(change.cells ? Region(*change.cells) : whole,
              [&](GhostState& state) { state = {.fresh = cells_.depth_max()}; });
       break;
     case ChangeKind::overwritten:
-    case ChangeKind::halo:  // which of the ghosts depends on its stencil
+    case ChangeKind::halo:  // its stencil decides which of the ghosts
       update(change.cells ? Region(*change.cells) : whole,
              [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
       break;
-    case ChangeKind::reduced:  // they hold what changes nothing, until their owners are written
+    case ChangeKind::reduced:  // ghosts hold the identity until their owners are written
       update(whole, [&](GhostState& state) { state = {.by_hand = cells_.depth_max()}; });
       break;
   }
@@ -193,7 +193,7 @@ void Coherence::reduce(const std::vector<Pending>& what, CallSite where) {
   }
 }
 
-/// Gives owners what ghosts hold for them, where the access would see, or lose, what is missing.
+/// Combines what ghosts hold into their owners if the access would see, or lose, values without it.
 void Coherence::settle(Intent intent, Combine combine, Cells which, const Scope& scope, CallSite where) {
   const bool overwrites = intent == Intent::write && (which == Cells::owned || which == Cells::stored);
   if (overwrites) return;
@@ -205,7 +205,7 @@ void Coherence::settle(Intent intent, Combine combine, Cells which, const Scope&
   reduce(found, where);
 }
 
-/// Ghosts begin with the element that changes nothing.
+/// Fills ghosts that hold no partial values yet with the identity of the combination.
 void Coherence::begin_partials(Combine combine, const ArrayAccess& access, const Scope& scope, CallSite where) {
   std::vector<Box> fresh;
   ghosts_.for_each(scope.cells, [&](const Box& box, const GhostState& state) {
@@ -220,7 +220,7 @@ void Coherence::begin_partials(Combine combine, const ArrayAccess& access, const
 
 void Coherence::change(Intent intent, Combine combine, Cells which, const Scope& scope, CallSite where) {
   const auto next = [&](const GhostState& state) { return after(state, intent, combine, which, scope.depth); };
-  // By how deep the ghosts are that are kept.
+  // The cells that lose ghosts, by the depth of the ghosts that are kept.
   std::vector<std::vector<Box>> lost(std::size_t(cells_.depth_max()) + 1);
   ghosts_.for_each(scope.cells, [&](const Box& box, const GhostState& state) {
     if (const Index kept = kept_depth(next(state)); kept < valid_depth(state)) lost[std::size_t(kept)].push_back(box);
@@ -310,7 +310,7 @@ HostCells Coherence::read_on_host(CallSite where) {
   for (MemoryId memory = 0; memory < buffer_->devices().memory_count(); ++memory)
     valid = valid | buffer_->valid(buffer_->devices().device_of(memory));
   const Region read = owned() | valid;
-  // Until leases are counted, ghosts are what other code has left in them.
+  // Until leases are tracked, ghosts hold whatever other code has left in them.
   Region missing = is_tracked_ ? stored - read : Region();
   if (read.empty()) return {{}, std::move(missing)};
   return {buffer_->read({.stream = nullptr, .device = Device::host(), .cause = {}, .region = read}, where),

@@ -1,12 +1,12 @@
-// Private: Coherence, what is known of the copies of one array: which memory of this rank holds which cells (Buffer),
-// and which ghosts, on all ranks, hold what their owners hold.
+// Private: Coherence, which tracks the copies of one array: which memory of this rank holds which cells (Buffer), and
+// which ghosts, on all ranks, are fresh.
 //
-// All ranks make the same accesses in the same order, so each knows what the others know: which ghosts are stale
-// follows from the accesses, without a message. It is kept for global cells, by the depth of their ghosts:
+// All ranks make the same accesses in the same order, so each rank derives from the accesses which ghosts are stale,
+// without a message. The state is kept for global cells, by the depth of their ghosts:
 //
 //      fresh = 1:   owner 3    ghosts of depth 1: 3    ghosts of depth 2: stale
 //
-// A read of ghosts to depth 1 then moves nothing between ranks; one to depth 2 moves all ghosts of these cells.
+// A read of ghosts to depth 1 then moves nothing between ranks; a read to depth 2 moves all ghosts of these cells.
 #pragma once
 
 #include <list>
@@ -25,33 +25,33 @@
 
 namespace tranship {
 
-/// What all ranks know of the ghosts of some global cells.
+/// The state, known to all ranks, of the ghosts of some global cells.
 struct GhostState {
-  Index fresh = 0;                 ///< ghosts as deep as this hold what the owner holds
-  Index pending = 0;               ///< ghosts as deep as this hold something that the owner has yet to get
-  Combine combine = Combine::sum;  ///< how
-  Index by_hand = 0;               ///< ghosts as deep as this may have been filled by a halo that is not ours
+  Index fresh = 0;                 ///< ghosts to this depth hold what the owner holds
+  Index pending = 0;               ///< ghosts to this depth hold values that the owner has yet to get
+  Combine combine = Combine::sum;  ///< how the owner combines them
+  Index by_hand = 0;               ///< ghosts to this depth may hold values of a halo that Coherence has not made
   friend bool operator==(const GhostState&, const GhostState&) = default;
 };
 
-/// What an exchange does to an array.
+/// The effect of an exchange on an array.
 enum class ChangeKind : std::uint8_t {
-  read,         ///< nothing
-  filled,       ///< owned cells and all their ghosts are overwritten
-  overwritten,  ///< owned cells are overwritten, and ghosts with what may differ from what their owners hold
-  changed,      ///< some owned cells are not what they were
-  halo,         ///< some ghosts become what their owners hold
-  reduced,      ///< ghosts are combined into their owners
+  read,         ///< changes nothing
+  filled,       ///< overwrites owned cells and all their ghosts
+  overwritten,  ///< overwrites owned cells, and ghosts with values that may differ from their owners'
+  changed,      ///< changes some owned cells
+  halo,         ///< gives some ghosts their owners' values
+  reduced,      ///< combines ghosts into their owners
 };
 struct ArrayChange {
   ChangeKind kind = ChangeKind::read;
-  /// Where they are filled or overwritten: these global cells alone.
+  /// The global cells that are filled or overwritten; empty: all.
   std::optional<Box> cells = {};
 };
 
 class Coherence {
  public:
-  /// Costs next to nothing until a lease is opened. `owner` is kept with the memory.
+  /// Costs next to nothing until a lease is opened. Keeps `owner`, the owner of the memory of `view`.
   Coherence(World& world, std::shared_ptr<const ArraySpec> spec, const StridedView& view, std::shared_ptr<void> owner,
             const BufferOptions& options);
   Coherence(const Coherence&) = delete;
@@ -62,70 +62,71 @@ class Coherence {
   const std::shared_ptr<const ArraySpec>& shared_spec() const noexcept { return spec_; }
   const StridedView& host_view() const noexcept { return view_; }
   const std::string& name() const noexcept { return options_.name; }
-  /// See ExchangeArray.
+  /// See ExchangeArray::record.
   const std::string& record() const noexcept { return record_; }
   void set_record(std::string record) { record_ = std::move(record); }
-  /// This rank's. When it is made, exchanges in flight open their leases in it. Throws `unsupported` for split complex
-  /// numbers.
+  /// Returns this rank's buffer. When the first call makes it, exchanges in flight open their leases in it. Throws
+  /// `unsupported` for split complex numbers.
   Buffer& buffer();
-  /// Whether this rank has asked for it. Until then what is on the host is all there is.
+  /// Returns true once this rank has asked for the buffer. Until then the host's memory is the only copy.
   bool has_buffer() const noexcept { return buffer_ != nullptr; }
-  /// Whether a lease has been opened, or asked for.
+  /// Returns true once a lease has been opened, or asked for.
   bool is_tracked() const noexcept { return is_tracked_; }
 
-  /// Collective, see Array. Exchanges ghosts as far as the access needs it.
+  /// Collective, see Array. Exchanges the ghosts that the access needs.
   Lease open(Intent intent, Combine combine, const ArrayAccess& access, CallSite where);
-  /// What open() would do, in words; changes nothing. Not collective.
+  /// Describes what open() would do. Changes nothing. Not collective.
   std::string explain(Intent intent, const ArrayAccess& access, CallSite where);
-  /// Where the cells of an access lie in the local array of this rank.
+  /// Returns where the cells of an access lie in the local array of this rank.
   Region local_region(const ArrayAccess& access);
   const GhostCounts& counts() const noexcept { return ghost_exchange_.counts(); }
 
-  // For what touches this rank's part in the host's memory itself. Neither exchanges anything nor waits for peers.
-  // Until this rank has a buffer, the host's memory is all there is, and both return closed leases.
+  // For code that accesses this rank's part in the host's memory directly. None of these exchanges anything or waits
+  // for peers. Until this rank has a buffer, the host's memory is the only copy, and all return closed leases.
   /// Brings all stored cells that have a value to the host. Not collective. Throws `invalid_use` for owned cells
-  /// without a value, and where ghosts hold what owners have yet to get.
+  /// without a value, and when ghosts hold values that owners have yet to get.
   HostCells read_on_host(CallSite where);
-  /// For all owned cells. As collective as open() once that has been called.
+  /// Opens a lease on all owned cells. Collective once open() has been called.
   Lease write_on_host(CallSite where);
-  /// For all stored cells, which something that is no exchange of ArrayExchange's fills: note_exchange() follows.
+  /// Opens a lease on all stored cells for code that fills them and is not an ArrayExchange; note_exchange() must
+  /// follow.
   Lease fill_on_host(CallSite where);
-  /// Whether the host has all values of this rank's own cells.
+  /// Returns true when the host has the values of all cells that this rank owns.
   bool is_on_host();
   /// See Lease::note_pointers().
   void note_host_pointers(CallSite where);
 
-  // For exchanges, and collective as they are.
-  /// From now on all ranks keep account of what accesses make stale. Until then all ghosts are.
+  // For exchanges, and collective as these are.
+  /// Begins to track which ghosts are fresh, on all ranks. All ghosts are stale until then.
   void track();
   struct Scope {
     Region cells;  ///< global
     Index depth = 0;
   };
-  /// Throws `invalid_use` for cells beyond the array and for a depth beyond the overlap.
+  /// Throws `invalid_use` for cells outside the array and for a depth beyond the overlap.
   Scope scope_of(const std::optional<Region>& region, Index depth) const;
-  /// Cells whose ghosts, as deep as the scope's, are stale.
+  /// Returns the cells that have stale ghosts within the depth of the scope.
   Region stale(const Scope& scope) const;
   struct Pending {
     GhostState state;
     Region cells;
   };
-  /// Cells for which ghosts deeper than `above` hold something, by what.
+  /// Returns the cells for which ghosts deeper than `above` hold values that owners have yet to get, by state.
   std::vector<Pending> pending(const Region& cells, Index above = 0) const;
   void note_fresh(const Region& cells, Index depth);
   void note_stale(const Region& cells);
-  /// What ghosts held has been given to the owners.
+  /// Invalidates ghosts whose values the owners have got.
   void drop_ghosts(const Region& cells, Index depth, CallSite where);
-  /// An exchange is about to start that does this to the array. What is known stays true if it does not.
+  /// Prepares for an exchange that makes this change and is about to start. The state stays true if it does not start.
   void before_exchange(const ArrayChange& change, CallSite where);
-  /// It has started.
+  /// Records the change of an exchange that has started.
   void note_exchange(const ArrayChange& change);
-  /// The exchanges that have started with this array and are not over.
+  /// The exchanges that have started with this array and are not complete.
   std::list<InFlight*>& in_flight() noexcept { return in_flight_; }
 
  private:
   Region owned();
-  /// Tells a simulation that looks for races what a lease on the host lets its holder do.
+  /// Tells a simulation that looks for races which cells the holder of a lease on the host may load or store.
   void announce(Intent intent, const Region& local, CallSite where) const;
   void announce(Touch touch, const Region& local, const char* name, CallSite where) const;
   template <class F>

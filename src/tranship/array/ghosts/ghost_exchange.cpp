@@ -87,7 +87,7 @@ void GhostExchange::begin_broadcast(const std::optional<Region>& region, Index d
 
 void GhostExchange::begin_reduce(const std::optional<Region>& region, CallSite where) {
   check_idle("a reduction", where);
-  // One exchange for each depth and combination, of all arrays that have it.
+  // One exchange for each depth and combination, with all arrays that have it.
   struct Round {
     GhostState state;
     std::vector<Part> parts;

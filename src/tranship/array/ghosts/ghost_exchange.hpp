@@ -1,4 +1,4 @@
-// Private: GhostExchange brings the ghosts of several arrays and their owners together, as far as they are apart.
+// Private: GhostExchange, which brings ghosts and their owners up to date with each other, for several arrays at once.
 #pragma once
 
 #include <list>
@@ -10,39 +10,39 @@
 
 namespace tranship {
 
-/// One exchange for all arrays; none where nothing is to be done. Exchanges are kept and used again.
+/// Makes one exchange for all arrays, or none if there is nothing to do. Keeps exchanges and uses them again.
 class GhostExchange {
  public:
-  /// The arrays must outlive this.
+  /// The arrays must outlive this object.
   GhostExchange(World& world, std::vector<Coherence*> arrays, ExchangeOptions options = {});
-  /// Withdraws what is in flight: these ghosts are stale.
+  /// Withdraws what is in flight; the ghosts of these cells are then stale.
   ~GhostExchange();
   GhostExchange(const GhostExchange&) = delete;
   GhostExchange& operator=(const GhostExchange&) = delete;
 
-  /// Collective: fills the ghosts to `depth` that are stale, of the cells of a region.
+  /// Collective: fills the stale ghosts to `depth` of the cells of a region.
   void begin_broadcast(const std::optional<Region>& region, Index depth, CallSite where);
-  /// Collective: combines into owned cells of a region what ghosts hold for them.
+  /// Collective: combines what ghosts hold into the owned cells of a region.
   void begin_reduce(const std::optional<Region>& region, CallSite where);
-  /// True when nothing is in flight.
+  /// Moves what can be moved. Returns true when nothing is in flight.
   bool test(CallSite where = CallSite::here());
   void end(CallSite where);
   const GhostCounts& counts() const noexcept { return counts_; }
 
  private:
-  /// What of one array is exchanged.
+  /// The cells of one array that an exchange moves, and the depth of their ghosts.
   struct Part {
     Index depth = 0;
     Region cells;
     friend bool operator==(const Part&, const Part&) = default;
   };
   struct Planned {
-    std::optional<Combine> combine;  // none: a broadcast
+    std::optional<Combine> combine;  // empty for a broadcast
     std::vector<Part> parts;
     LeasedExchange exchange;
   };
   void begin(std::optional<Combine> combine, std::vector<Part> parts, CallSite where);
-  /// It is over.
+  /// Completes an exchange: the ghosts of a reduction become invalid.
   void settle(const Planned& done);
   void check_idle(const char* what, CallSite where) const;
   TransferPlan plan_of(const std::optional<Combine>& combine, const std::vector<Part>& parts) const;
@@ -50,7 +50,7 @@ class GhostExchange {
   World& world_;
   std::vector<Coherence*> arrays_;
   ExchangeOptions options_;
-  std::list<Planned> planned_;  // the last used first
+  std::list<Planned> planned_;  // most recently used first
   std::vector<Planned*> in_flight_;
   CallSite since_{"", 0};
   GhostCounts counts_;

@@ -1,5 +1,5 @@
-// Private: InFlight, an array as an exchange that is in flight holds it. An array that gets its buffer meanwhile, with
-// its first lease, lets the exchange open the leases that it would have opened at its start.
+// Private: InFlight, the interface through which an array knows an exchange that is in flight. If the array gets its
+// buffer meanwhile, with its first lease, the exchange opens the leases that it would have opened at its start.
 #pragma once
 
 #include <vector>
@@ -16,10 +16,10 @@ class InFlight {
 
   /// The local cells that the exchange reads, combines or writes.
   virtual const TouchedCells& cells() = 0;
-  /// Leases on these cells in the host's memory of a buffer in which they are valid. Throws `invalid_use` where
+  /// Opens leases on these cells in the host's memory of a buffer in which they are valid. Throws `invalid_use` when
   /// exchanges conflict with each other.
   virtual std::vector<Lease> leases_in(Buffer& buffer) = 0;
-  /// Takes these leases, to close them with the others of the exchange.
+  /// Keeps these leases and closes them with the others of the exchange.
   virtual void keep(std::vector<Lease> leases) noexcept = 0;
 
  protected:

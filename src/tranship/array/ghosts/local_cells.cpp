@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t known_max = 32;
 
-/// Local indices along dimension d at which a part owns cells of an interval.
+/// Returns the local indices along dimension d at which a part owns cells of an interval.
 std::vector<Interval> owned_intervals(const AxisParts& axis, Index part, Interval cells) {
   std::vector<Interval> out;
   for (const SliceFamily& family : axis.slices(part))
@@ -28,7 +28,7 @@ std::vector<Interval> owned_intervals(const AxisParts& axis, Index part, Interva
   return out;
 }
 
-/// Boxes of the local array in which a rank owns cells of a box.
+/// Returns the boxes of the local array in which a rank owns cells of a box.
 std::vector<Box> owned_boxes(const Distribution& array, Rank rank, const Box& cells) {
   const std::optional<Place> place = array.grid().place_of(rank);
   if (!place) return {};
@@ -122,7 +122,7 @@ const LocalCells::Parts& LocalCells::parts(const Region& cells, Index depth) {
 }
 
 Region LocalCells::region_of(Cells which, const Region& cells, Index depth) {
-  // All that is stored, with the cells beyond open edges.
+  // All stored cells, including those beyond open edges.
   if (which == Cells::stored && depth == depth_max_ && cells == Region(whole_)) return stored_;
   const Parts& found = parts(cells, depth);
   switch (which) {

@@ -1,4 +1,4 @@
-// Private: LocalCells, where the cells of an access lie in one rank's local array.
+// Private: LocalCells, which finds the cells of an access in one rank's local array.
 #pragma once
 
 #include <deque>
@@ -11,22 +11,22 @@
 
 namespace tranship {
 
-/// The cells of one rank's part of an array. Remembers the last few answers: what a program asks it asks again.
+/// Finds the cells of one rank's part of an array. Caches the last few answers, because programs repeat their accesses.
 class LocalCells {
  public:
   LocalCells(const ArraySpec& spec, Rank rank);
 
-  /// The deepest ghosts that any rank stores.
+  /// Returns the depth of the deepest ghosts that any rank stores.
   Index depth_max() const noexcept { return depth_max_; }
-  /// Global cells, or ids, of all accesses.
+  /// All global cells, or all ids.
   const Box& whole() const noexcept { return whole_; }
 
   struct Parts {
     Region owned;
-    Region ghosts;    ///< that an exchange to this depth fills
+    Region ghosts;    ///< ghosts that an exchange to this depth fills
     Region boundary;  ///< owned cells that it sends, to other ranks or across a periodic edge
   };
-  /// `cells` are global, `depth` at most depth_max(). The reference is good until the next call.
+  /// `cells` are global; `depth` is at most depth_max(). The reference is valid until the next call.
   const Parts& parts(const Region& cells, Index depth);
   Region region_of(Cells which, const Region& cells, Index depth);
 
@@ -45,8 +45,8 @@ class LocalCells {
   std::deque<Known> known_;
 };
 
-/// A rank's part of the halo of one array: of the ghosts, to one depth in all dimensions, that stand for these global
-/// cells.
+/// Returns a rank's part of the halo of one array that fills the ghosts of these global cells, to one depth in all
+/// dimensions.
 TransferPlan plan_ghosts(const ArraySpec& spec, Rank rank, const Region& cells, Index depth);
 
 }  // namespace tranship

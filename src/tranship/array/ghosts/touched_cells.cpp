@@ -24,7 +24,7 @@ void append_group(const TransferGroup& group, RunEnd end, Boxes& boxes) {
   append(products(axes), boxes);
 }
 
-/// The cells of an interval of dimensions `first` to `end`, counted through row-major, within `around`.
+/// Appends the cells of an interval that counts the dimensions `first` to `end` row-major, within `around`.
 void append_counted(Interval cells, int first, int end, const Box& around, Boxes& boxes) {
   Index row = 1;
   for (int d = first + 1; d < end; ++d) row *= around[d].length();
@@ -42,7 +42,7 @@ void append_counted(Interval cells, int first, int end, const Box& around, Boxes
   }
 }
 
-/// Cells that are counted through the leading dimensions of a local array, with the `inner` elements of the others.
+/// Appends cells that are counted through the leading dimensions, each with the `inner` elements of the others.
 void append_list(const std::vector<Index>& cells, Index inner, const Indices& extents, Boxes& boxes) {
   if (cells.empty() || inner == 0) return;
   int leading = extents.size();
@@ -97,7 +97,7 @@ std::vector<TouchedCells> touched_cells(const TransferPlan& plan) {
   for (const Lists& list : lists) {
     const Region read = Region::boxes(list.read), written = Region::boxes(list.written);
     const Region combined = Region::boxes(list.combined) | (read & written);
-    // What is copied when all has arrived may have arrived itself.
+    // Cells that are copied after the arrivals may be among those that have arrived.
     const Region all_read = read | (Region::boxes(list.copied_after) - written);
     out.push_back({all_read - combined, written - combined, combined});
   }

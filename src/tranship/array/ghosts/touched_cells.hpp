@@ -1,4 +1,4 @@
-// Private: What running a plan reads and writes on this rank, as regions of its local arrays.
+// Private: touched_cells, which lists the local cells that a plan reads and writes on this rank.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace tranship {
 
-/// The cells of one slot, in local indices (of an indexed array: the number of the id, then the whole dimensions).
-/// Disjoint.
+/// The cells of one slot, as disjoint regions of local indices (for an indexed array: the number of the id, then the
+/// whole dimensions).
 struct TouchedCells {
   Region read;
-  Region written;   ///< whatever they held before
+  Region written;   ///< overwritten, whatever they held before
   Region combined;  ///< read and written
 };
 
-/// One for each slot.
+/// Returns one entry for each slot.
 std::vector<TouchedCells> touched_cells(const TransferPlan& plan);
 
 }  // namespace tranship

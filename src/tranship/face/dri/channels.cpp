@@ -16,10 +16,10 @@ std::shared_ptr<Bufferset> system_buffers(int count, std::shared_ptr<Distributio
   return out;
 }
 
-/// The program's own memory.
+/// Memory that the program provides for buffers.
 struct UserMemory {
   void* const* first;
-  void* const* second;  ///< of split complex types
+  void* const* second;  ///< second planes, for split complex types
 };
 
 std::shared_ptr<Bufferset> user_buffers(int count, UserMemory memory, std::shared_ptr<DistributionObject> distribution,
@@ -136,7 +136,7 @@ dri_buffer* give(Channel& channel, const PipeBuffer& got) {
   throw error.with_message(channel.label + ": " + error.message() + (channel.line ? channel.line->rank_key() : ""));
 }
 
-/// What goes wrong in a wait is about this channel.
+/// Runs a wait and makes its errors name this channel.
 template <class F>
 auto of_channel(const Channel& channel, F&& f) {
   try {
@@ -146,8 +146,8 @@ auto of_channel(const Channel& channel, F&& f) {
   }
 }
 
-/// As of_channel, of a wait for a buffer. A receiver whose sender has destroyed its end, and lost no frame, has come to
-/// the end of the stream.
+/// Like of_channel, for a wait for a buffer. If the sender of a receiver has destroyed its end and no frame was lost,
+/// the stream has ended.
 template <class F>
 auto of_stream(const Channel& channel, F&& f) {
   try {
@@ -181,7 +181,7 @@ int slice_number(const DistributionObject& d, const std::vector<Index>& along, c
   return int(number);
 }
 
-/// `number_of` says which slice, given the dimensions that are shown.
+/// `number_of` returns the number of the slice, given the dimensions that are shown.
 template <class F>
 DRI_Viewshape shape_of_view(const BufferObject& buffer, DRI_Dataspec type, int dims, F&& number_of) {
   Channel& channel = *buffer.channel;
@@ -233,7 +233,7 @@ Channel::~Channel() {
         if (attachment.release) attachment.release(attachment.value);
       Loans::all().end_of_channel(*buffer);
     } catch (const Refusal&) {
-      // It cannot have been destroyed by the program.
+      // The program cannot have destroyed this handle.
     }
   }
   if (buffers) buffers->is_used = false;
@@ -362,12 +362,12 @@ int DRI_Channel_destroy(dri_channel** channel) {
     Handles::all().take<Channel>(channel);
     auto& all = object->rank->channels;
     all.erase(std::find(all.begin(), all.end(), object));
-    // The other end of this rank cannot be connected alone any more: it may begin anew.
+    // This rank's other end cannot be connected alone any more, so its set-up may begin again.
     for (const auto& other : all)
       if (other->label == object->label && !other->end) other->waits_for_other_end = false;
     if (!object->end) return;
-    // The other end of this rank may stay in use. What has gone wrong here is this rank's to know, and no reason for
-    // its peers to wait for one.
+    // The other end of this rank may stay in use. An error here concerns this rank alone; its peers must not wait for
+    // it.
     struct Ended {
       PipeEnd& end;
       ~Ended() { end.end(); }

@@ -3,19 +3,19 @@
  * layouts, and persistent multi-buffered channels between two groups of ranks. C and C++. docs/dri.md is the manual,
  * with both dialects side by side.
  *
- * Dialects. By default the names of the draft interface are declared, in which a handle is a pointer
- * (DRI_Global_Data *, DRI_Channel *). With DRI_DIALECT_1_0 defined before this header, those of DRI 1.0 are declared, in
- * which a handle is a value (DRI_Globaldata, DRI_Reorg). Both are the same functions of one library.
+ * Dialects. By default this header declares the names of the draft interface, in which a handle is a pointer
+ * (DRI_Global_Data *, DRI_Channel *). If DRI_DIALECT_1_0 is defined before it is included, it declares the names of DRI
+ * 1.0, in which a handle is a value (DRI_Globaldata, DRI_Reorg). Both are the same functions of one library.
  *
  * Return codes. Every function that returns int returns DRI_SUCCESS (0) or a code that DRI_Error_string describes;
  * DRI_Error_detail says what was wrong in the last call of this thread that failed. Misuse is found before any effect:
  * outputs are set on success only. NULL handles, handles that were destroyed, and handles of another kind are refused
  * with DRI_ERR_HANDLE.
  *
- * Waiting. DRI_Channel_connect and DRI_Channel_get wait; so does DRI_Channel_destroy for frames that were put. Every wait
- * ends after the timeout of the world (60 s, or TRANSHIP_TIMEOUT seconds) with DRI_ERR_TIMEOUT, or with DRI_ERR_PEER when
- * a rank has failed; the detail says who waits on whom. So does a loop over the test forms in which this rank does nothing
- * else for as long; after a timeout, the call may be made again.
+ * Waiting. DRI_Channel_connect and DRI_Channel_get wait; DRI_Channel_destroy waits for frames that were put. Every wait
+ * ends after the timeout of the world (60 s, or TRANSHIP_TIMEOUT seconds) with DRI_ERR_TIMEOUT, or with DRI_ERR_PEER
+ * when a rank has failed; the detail says which rank waits for which. A loop over the test forms in which this rank
+ * does nothing else ends in the same way. After a timeout, the call may be repeated.
  *
  * Threads. A rank is a process, or a thread of DRI_Launch_threads. Channels and groups are used by the thread of their
  * rank; the other handles are values that any thread may read.
@@ -32,7 +32,7 @@
 #else
 #define DRI_INLINE_ static inline
 #endif
-/* Programs in C may pass any number where an enumeration is asked for, and the library must be able to look at it. */
+/* In C, any number may be passed as an enumeration. The library must be able to inspect it. */
 #ifdef __cplusplus
 #define DRI_ENUM_ : int
 extern "C" {
@@ -57,11 +57,11 @@ enum {
   DRI_ERR_END = 11      /* the stream has ended: the sending side has destroyed its end, and all frames have been got */
 };
 
-/* A text that lives for ever; "unknown code" for what is none. */
+/* Returns a static text; "unknown code" for an unknown code. */
 const char *DRI_Error_string(int code);
-/* What was wrong in the last call of this thread that failed; "" when none has. Lives until the next one that fails. */
+/* Returns the reason of the last failed call of this thread, or "" if none has failed. Valid until the next failure. */
 const char *DRI_Error_detail(void);
-/* For functions that are made of these: `detail` becomes what DRI_Error_detail says, and `code` is returned. */
+/* For wrappers of these functions: sets the text that DRI_Error_detail returns, and returns `code`. */
 int DRI_Error_report(int code, const char *detail);
 
 /* ---- Handles ---------------------------------------------------------------------------------------------------- */
@@ -98,31 +98,30 @@ typedef struct dri_layout *DRI_Layout;
 
 /* ---- Starting and ending ---------------------------------------------------------------------------------------- */
 
-/* Collective over all ranks. As a rank that `tranship launch` has started, or that DRI_Launch_threads or DRI_Simulate
- * runs, the caller joins its world; as a process of an MPI job, it joins the world of the job (docs/cluster.md); in any
- * other process it becomes the only rank of a world of its own, but not in one of several that srun has started without
- * --mpi (TRANSHIP_SEPARATE_WORLDS=1 in the environment allows it). The arguments may be NULL and are not changed. A
- * process joins once. */
+/* Collective over all ranks. A rank that `tranship launch` has started, or that DRI_Launch_threads or DRI_Simulate
+ * runs, joins its world; a process of an MPI job joins the world of the job (docs/cluster.md). Any other process
+ * becomes the only rank of a world of its own; if srun has started several without --mpi, this is refused unless the
+ * environment has TRANSHIP_SEPARATE_WORLDS=1. The arguments may be NULL and are not changed. A process joins once. */
 int DRI_Init(int *argc, char ***argv);
-/* Leaves the world. Does not wait. Refused with DRI_ERR_ORDER while channels exist. */
+/* Leaves the world. Does not wait. Returns DRI_ERR_ORDER while channels exist. */
 int DRI_Finalize(void);
 
-/* Runs `body(argument)` as `ranks` threads of this process, each a rank, and returns when all have ended: DRI_SUCCESS,
- * DRI_ERR_PROGRAM where a body returned something else than 0 or left without DRI_Finalize, or the code of the failure
- * that ended a rank. */
+/* Runs `body(argument)` on `ranks` threads of this process, each as one rank, and returns when all have ended. Returns
+ * DRI_SUCCESS, DRI_ERR_PROGRAM if a body returned another code than 0 or returned without DRI_Finalize, or the code of
+ * the failure that ended a rank. */
 int DRI_Launch_threads(int ranks, int (*body)(void *), void *argument);
-/* The same under a simulator: all ranks take turns on this thread, in an order that follows from the seed, and what they
- * send comes as late as is legal. A failing seed fails again. */
+/* Runs `body` under a simulator: all ranks take turns on this thread, in an order that follows from the seed, and
+ * messages arrive as late as is legal. A seed that fails, fails again. */
 int DRI_Simulate(int ranks, uint64_t seed, int (*body)(void *), void *argument);
 
 /* ---- Groups ----------------------------------------------------------------------------------------------------- */
 
-/* Local. All ranks; `count` ranks of the world in this order, each once; those that run the same program, where
- * `tranship launch -n 2 a : -n 3 b` has started several. */
+/* Local. Make a group of all ranks; of `count` ranks of the world in this order, each once; of the ranks that run the
+ * same program, when `tranship launch -n 2 a : -n 3 b` has started several. */
 int DRI_Group_create_world(struct dri_group **group);
 int DRI_Group_create(int count, const int ranks[], struct dri_group **group);
 int DRI_Group_create_program(struct dri_group **group);
-/* This rank's place in the group, -1 where it is not in it. */
+/* Sets *rank to this rank's place in the group, or to -1 if it is not a member. */
 int DRI_Group_rank(const struct dri_group *group, int *rank);
 int DRI_Group_size(const struct dri_group *group, int *size);
 int DRI_Group_destroy(struct dri_group **group);
@@ -135,7 +134,7 @@ typedef enum DRI_ENUM_ {
   DRI_COMPLEX = 3,              /* interleaved pairs of float */
   DRI_DOUBLE_COMPLEX = 4,       /* interleaved pairs of double */
   DRI_COMPLEX_SPLIT = 5,        /* a plane of real parts and one of imaginary parts */
-  DRI_DOUBLE_COMPLEX_SPLIT = 6, /* the same of double */
+  DRI_DOUBLE_COMPLEX_SPLIT = 6, /* two planes of double */
   DRI_INTEGER = 7,
   DRI_SHORT = 8,
   DRI_UNSIGNED_SHORT = 9,
@@ -145,27 +144,28 @@ typedef enum DRI_ENUM_ {
 } DRI_Dataspec;
 typedef DRI_Dataspec DRI_Datatype;
 
-/* The names of a data type in each interface. NULL: it has none there. They live for ever. */
+/* The names of a data type in each interface; NULL if it has none there. They are static. */
 typedef struct {
   const char *dri;   /* "DRI_COMPLEX" */
   const char *mpi;   /* "MPI_C_FLOAT_COMPLEX" */
   const char *vsipl; /* "vsip_cscalar_f" */
   const char *c;     /* "float _Complex" */
-  size_t bytes;      /* of an element, of both planes together */
+  size_t bytes;      /* size of an element, both planes together */
 } DRI_Dataspec_names;
 int DRI_Dataspec_get_names(DRI_Dataspec type, DRI_Dataspec_names *names);
-/* The data type with this name in any of them, those of Fortran's MPI (MPI_INTEGER) and vsipl_ for vsip_ included. Names of
- * VSIPL and C stand for the interleaved type. DRI_ERR_ARGUMENT where there is none. */
+/* Finds the data type with this name in any of these interfaces; MPI's names in Fortran (MPI_INTEGER) and vsipl_
+ * instead of vsip_ also count. Names of VSIPL and C stand for the interleaved type. Returns DRI_ERR_ARGUMENT for other
+ * names. */
 int DRI_Dataspec_from_name(const char *name, DRI_Dataspec *type);
 
 /* ---- What is distributed, and how ------------------------------------------------------------------------------- */
 
-/* 1 to 8 dimensions. dims[d] is the extent of dimension d; the order of dimensions in memory is the layout's. */
+/* Takes 1 to 8 dimensions. dims[d] is the extent of dimension d; the layout decides their order in memory. */
 int DRI_Global_Data_create(int ndims, const int dims[], DRI_Dataspec type, struct dri_global_data **data);
 int DRI_Global_Data_create_64(int ndims, const int64_t dims[], DRI_Dataspec type, struct dri_global_data **data);
 int DRI_Global_Data_destroy(struct dri_global_data **data);
 
-/* What an overlap holds where it reaches beyond the edge of the data. */
+/* The content of an overlap where it reaches beyond the edge of the data. */
 typedef enum DRI_ENUM_ {
   DRI_OVERLAP_TRUNCATE = 0,       /* nothing: it ends at the edge */
   DRI_OVERLAP_TOROIDAL = 1,       /* the elements from the other end */
@@ -173,60 +173,60 @@ typedef enum DRI_ENUM_ {
   DRI_OVERLAP_PAD_REPLICATED = 3, /* the last element that the slice owns, repeated (as decided in March 2000) */
   DRI_OVERLAP_PAD_REPLICATED_GLOBAL = 4 /* the last element of the data, repeated */
 } DRI_Overlap_type;
-/* `positions` elements on one side of each slice. */
+/* Makes an overlap of `positions` elements on one side of each slice. */
 int DRI_Overlap_create(DRI_Overlap_type type, int positions, struct dri_overlap **overlap);
 int DRI_Overlap_destroy(struct dri_overlap **overlap);
 
-/* How one dimension is cut. Overlaps may be NULL: none. */
+/* A partition says how one dimension is cut. Overlaps may be NULL: none. */
 int DRI_Partition_whole_create(DRI_Partition *partition);
-/* One block for each process: balanced, the first ones larger by one. Every part but the tail has a multiple of `modulo`
- * elements (1: any), and at least `minimum` (0: any); late parts may be empty. */
+/* Gives each process one block. Blocks are balanced; the first ones are larger by one. Every part but the last has a
+ * multiple of `modulo` elements (1: any) and at least `minimum` (0: any); late parts may be empty. */
 int DRI_Partition_block_create(const struct dri_overlap *left, const struct dri_overlap *right, int minimum, int modulo,
                                DRI_Partition *partition);
-/* Blocks of `size` elements, dealt to the processes in turn. The overlap counts elements, around every block. */
+/* Deals blocks of `size` elements to the processes in turn. The overlap counts elements and surrounds every block. */
 int DRI_Partition_blockcyclic_create(const struct dri_overlap *left, const struct dri_overlap *right, int size,
                                      DRI_Partition *partition);
 typedef enum DRI_ENUM_ {
-  DRI_REMAINDER_LOW = 0,  /* one more on each of the first processes: what block_create makes */
-  DRI_REMAINDER_HIGH = 1, /* one more on each of the last */
+  DRI_REMAINDER_LOW = 0,  /* one element more on each of the first processes, as block_create does */
+  DRI_REMAINDER_HIGH = 1, /* one element more on each of the last processes */
   DRI_REMAINDER_CEIL = 2  /* blocks of ceil(extent / processes), the last ones short or empty: HPF, ScaLAPACK, FFTW */
 } DRI_Remainder;
-/* Of a block partition: who gets what does not divide evenly. */
+/* Sets which processes of a block partition get the elements that do not divide evenly. */
 int DRI_Partition_set_remainder(DRI_Partition partition, DRI_Remainder remainder);
 int DRI_Partition_destroy(DRI_Partition *partition);
 
-/* How local data lies in memory. order[0] is the dimension that lies fastest, order[1] the next one. strides[d] is the
- * stride of dimension d in units of the space that the faster dimensions take: 1 is dense; {1, 2} with 64 elements in the
- * fastest dimension leaves a pitch of 128 elements. `offset` elements are left free in front. The lengths of both arrays
- * are those of the data; NULL: 0, 1, 2 ... and dense. As their length is not known here, both must live as long as the
- * layout is used, and are checked when a distribution is made. */
+/* A layout says how local data lies in memory. order[0] is the fastest dimension, order[1] the next one. strides[d] is
+ * the stride of dimension d in units of the space that the faster dimensions take: 1 is dense; {1, 2} with 64 elements
+ * in the fastest dimension leaves a pitch of 128 elements. `offset` elements are left free in front. Both arrays have
+ * one entry per dimension of the data; NULL means 0, 1, 2 ... and dense. This call does not know their length, so both
+ * arrays must live as long as the layout is used; they are checked when a distribution is made. */
 int DRI_Layout_create(int64_t offset, const int order[], const int strides[], DRI_Layout *layout);
-/* The same with their length given: makes copies, and checks at once. */
+/* Makes a layout of `ndims` dimensions. Copies the arrays, and checks them at once. */
 int DRI_Layout_create_nd(int ndims, int64_t offset, const int order[], const int strides[], DRI_Layout *layout);
 int DRI_Layout_destroy(DRI_Layout *layout);
 
-/* `processes[d]` processes along dimension d; their product is the size of the group. The last dimension goes fastest
- * through the ranks of the group, as in MPI_Cart_create. `layout` may be NULL: packed, dimension 0 fastest. Local: makes
- * copies of all that it is given, which may be destroyed. */
+/* Puts `processes[d]` processes along dimension d; their product is the size of the group. The last dimension is
+ * fastest through the ranks of the group, as in MPI_Cart_create. `layout` may be NULL: packed, dimension 0 fastest.
+ * Local. Copies all arguments, which may then be destroyed. */
 int DRI_Distribution_create(const struct dri_global_data *data, const struct dri_group *group, const int processes[],
                             const DRI_Partition partitions[], DRI_Layout layout, struct dri_distribution **distribution);
 int DRI_Distribution_destroy(struct dri_distribution **distribution);
 
-/* Of this rank. Slices are the products of the blocks along the dimensions; there are several where a dimension is
- * block-cyclic. They are numbered with the slices of the last dimension fastest. */
+/* Sets *slices to the number of slices of this rank. Slices are the products of the blocks along the dimensions; there
+ * are several if a dimension is block-cyclic. They are numbered with the slices of the last dimension fastest. */
 int DRI_Distribution_get_numslices(const struct dri_distribution *distribution, int *slices);
-/* The number of slices along each dimension: `slices` has room for one number per dimension. */
+/* Sets slices[d] to the number of slices along dimension d; `slices` has room for one number per dimension. */
 int DRI_Distribution_get_numslices_multid(const struct dri_distribution *distribution, int slices[]);
-/* Bytes that a user buffer must have: of split complex types each of its two planes. */
+/* Sets *bytes to the size of a user buffer; for split complex types, of each of its two planes. */
 int DRI_Distribution_get_bufsize(const struct dri_distribution *distribution, size_t *bytes);
 
 enum { DRI_DIMS_MAX = 8 };
-/* One dimension of a slice. `first` may be negative, and first + length beyond the extent, in overlap. */
+/* One dimension of a slice. In overlap, `first` may be negative and first + length may exceed the extent. */
 typedef struct {
   int64_t first;  /* global position of the first stored element */
   int64_t length; /* stored elements, overlap included */
-  int64_t left;   /* of these, overlap to the left of what is owned */
-  int64_t right;
+  int64_t left;   /* of these, overlap to the left of the owned elements */
+  int64_t right;  /* of these, overlap to the right of the owned elements */
   int64_t stride; /* in elements */
 } DRI_Blockdim;
 typedef struct {
@@ -235,15 +235,15 @@ typedef struct {
   int layout_order[DRI_DIMS_MAX]; /* dimensions, the fastest first */
   DRI_Blockdim dims[DRI_DIMS_MAX]; /* in global dimension order */
 } DRI_Blockinfo;
-/* Slice `slice` of this rank. The number is ignored where no dimension is block-cyclic. */
+/* Describes slice `slice` of this rank. The number is ignored if no dimension is block-cyclic. */
 int DRI_Distribution_get_slice(const struct dri_distribution *distribution, int slice, DRI_Blockinfo *info);
 
 /* ---- Buffers ---------------------------------------------------------------------------------------------------- */
 
-/* `count` buffers for one channel, 1 to 256; the least common multiple of both sides' counts is 256 at most. Those of the
- * system are allocated when it is connected, zeroed, in memory that peers
- * reach. Those of the user must outlive the channel, and each has the bytes that DRI_Distribution_get_bufsize says; where
- * ranks are processes, they cost one more copy. `imaginary` holds the second planes of split complex types, else NULL. */
+/* Make `count` buffers for one channel, 1 to 256; the least common multiple of both sides' counts may be at most 256.
+ * System buffers are allocated, zeroed, when the channel is connected, in memory that peers reach. User buffers must
+ * outlive the channel; each has the size that DRI_Distribution_get_bufsize says, and they cost one more copy if ranks
+ * are processes. `imaginary` has the second planes of split complex types, and is NULL for other types. */
 int DRI_Bufferset_system_create(int count, const struct dri_distribution *distribution, struct dri_bufferset **buffers);
 int DRI_Bufferset_user_create(int count, void *const memory[], void *const imaginary[],
                               const struct dri_distribution *distribution, struct dri_bufferset **buffers);
@@ -251,91 +251,94 @@ int DRI_Bufferset_destroy(struct dri_bufferset **buffers);
 
 /* ---- Channels --------------------------------------------------------------------------------------------------- */
 
-/* Local: one end of channel `id` (0 or more), which stands for one channel at a time in the whole world. */
+/* Local: make one end of channel `id` (0 or more). An id stands for one channel at a time in the whole world. */
 int DRI_Channel_create_send(int id, const struct dri_distribution *distribution, struct dri_bufferset *buffers,
                             struct dri_channel **channel);
 int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution, struct dri_bufferset *buffers,
                             struct dri_channel **channel);
-/* Collective over the ranks of both sides; waits for all of them. Here the transfer is planned. A rank that is on both
- * sides creates both ends first and then connects both: the first of the two calls returns at once. Ranks that have
- * several channels in common connect them in the same order. Ranks of neither side take no part. */
+/* Collective over the ranks of both sides; waits for all of them and plans the transfer. A rank that is on both sides
+ * creates both ends first and then connects both: the first of the two calls returns at once. Ranks that have several
+ * channels in common connect them in the same order. Ranks of neither side take no part. */
 int DRI_Channel_connect(struct dri_channel *channel);
-/* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
- * waits until it is full; DRI_ERR_END where no frame is left and the sending side has destroyed its end. Frames that this
- * rank has put on any channel move on meanwhile. The program may hold as many as there are; DRI_ERR_ORDER when it does. */
+/* Gets the next buffer in the rotation, first in, first out. At a sending end, waits until the buffer is empty. At a
+ * receiving end, waits until it is full, and returns DRI_ERR_END when no frame is left and the sending side has
+ * destroyed its end. Frames that this rank has put on any channel move on meanwhile. The program may hold all buffers
+ * at once; DRI_ERR_ORDER when it already does. */
 int DRI_Channel_get(struct dri_channel *channel, struct dri_buffer **buffer);
-/* Gives back the buffer that is held longest, and sets *buffer to NULL. Of a sending end: launches it. Of a receiving
- * end: it may be overwritten. Never waits. */
+/* Puts back the buffer that the program has held longest, and sets *buffer to NULL. At a sending end, launches it. At a
+ * receiving end, lets it be overwritten. Never waits. */
 int DRI_Channel_put(struct dri_channel *channel, struct dri_buffer **buffer);
-/* The same without waiting: *flag says whether it was done. */
+/* Never wait: *flag says whether the get or the put took place. */
 int DRI_Channel_gettest(struct dri_channel *channel, struct dri_buffer **buffer, int *flag);
 int DRI_Channel_puttest(struct dri_channel *channel, struct dri_buffer **buffer, int *flag);
-/* Of a sending end: waits until all frames that were put have left this rank. */
+/* At a sending end, waits until all frames that were put have left this rank. */
 int DRI_Channel_flush(struct dri_channel *channel);
-/* Flushes, and ends this side of the channel on this rank, also where a code is returned; then the handle is gone. Its
- * views die with it. A rank on both sides may destroy its ends in either order. */
+/* Flushes the channel, then ends this side of it on this rank and makes the handle invalid, even if the call returns an
+ * error. Destroys the channel's views. A rank on both sides may destroy its ends in either order. */
 int DRI_Channel_destroy(struct dri_channel **channel);
 
-/* Of a buffer that is held. Its memory: the first plane, and of split complex types the second one, else NULL. */
+/* Return the memory of a held buffer: the first plane, and the second plane of a split complex type, otherwise NULL. */
 int DRI_Buffer_get_memory(const struct dri_buffer *buffer, void **memory, void **imaginary);
 int DRI_Buffer_get_bytes(const struct dri_buffer *buffer, size_t *bytes);
 int DRI_Buffer_get_type(const struct dri_buffer *buffer, DRI_Dataspec *type);
 int DRI_Buffer_get_slice(const struct dri_buffer *buffer, int slice, DRI_Blockinfo *info);
-/* The linear number of a slice from one number per dimension; those of dimensions that are not block-cyclic are
- * ignored. */
+/* Computes the linear number of a slice from one number per dimension; numbers of dimensions that are not block-cyclic
+ * are ignored. */
 int DRI_Buffer_get_slice_number(const struct dri_buffer *buffer, const int slices[], int *slice);
-/* What a view of 1 to 3 dimensions shows of a slice, x first. Where the data has more dimensions than the view, those are
- * left out whose slices on this rank all have a length of 1: those with an extent of 1 first, of these the last ones first.
- * Where it has fewer, the others have a length of 1. */
+/* The part of a slice that a view of 1 to 3 dimensions shows, x first. If the data has more dimensions than the view,
+ * the view omits dimensions whose slices on this rank all have length 1: first those with an extent of 1, and of these
+ * the last ones first. If the data has fewer, the other dimensions of the view have length 1. */
 typedef struct {
   void *real;      /* the block, or its first plane */
-  void *imaginary; /* its second plane, of split complex types, else NULL */
-  size_t elements; /* of the block */
-  int64_t offset;  /* of the view's first element in the block, in elements; so are strides */
+  void *imaginary; /* its second plane, for split complex types, else NULL */
+  size_t elements; /* size of the block */
+  int64_t offset;  /* first element of the view in the block, in elements; so are strides */
   int64_t length[3], stride[3];
   int slice; /* its linear number; 0 where no dimension is block-cyclic */
 } DRI_Viewshape;
-/* By the linear number of the slice, which is ignored where no dimension is block-cyclic, or by one number for each of the
- * `dims` dimensions of the view, of which those are ignored that are not block-cyclic. The latter is refused where a
- * dimension that is left out has several slices. DRI_ERR_MISMATCH where `type` is not that of the data (DRI_COMPLEX stands
- * for DRI_COMPLEX_SPLIT, too), or where too many dimensions are left. The view calls below are made of this. */
+/* Return the shape of a view, by the linear number of the slice (ignored if no dimension is block-cyclic), or by one
+ * number for each of the `dims` dimensions of the view (ignored where that dimension is not block-cyclic). The latter
+ * is refused if an omitted dimension has several slices. DRI_ERR_MISMATCH if `type` is not the type of the data
+ * (DRI_COMPLEX also stands for DRI_COMPLEX_SPLIT), or if too many dimensions are left. The view calls below
+ * use these. */
 int DRI_Buffer_get_viewshape(const struct dri_buffer *buffer, DRI_Dataspec type, int dims, int slice,
                              DRI_Viewshape *shape);
 int DRI_Buffer_multid_get_viewshape(const struct dri_buffer *buffer, DRI_Dataspec type, int dims, const int slices[],
                                     DRI_Viewshape *shape);
-/* The shapes of all slices of this rank in one call, in the order of their numbers, for views of `dims` dimensions. A frame
- * has no memory yet: `real` and `imaginary` are NULL. `count` is the room in `shapes`; DRI_ERR_ARGUMENT where it is less
- * than DRI_Distribution_get_numslices says. */
+/* Returns the shapes of all slices of this rank in one call, in the order of their numbers, for views of `dims`
+ * dimensions. A frame has no memory yet, so `real` and `imaginary` are NULL. `count` is the room in `shapes`;
+ * DRI_ERR_ARGUMENT if it is less than DRI_Distribution_get_numslices says. */
 int DRI_Distribution_get_viewshapes(const struct dri_distribution *distribution, int dims, int count,
                                     DRI_Viewshape shapes[]);
-/* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it, in
- * the order of the keys. A key keeps one pointer; attaching NULL releases it. Keys below 0 are those of the view calls.
+/* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it,
+ * in the order of the keys. A key keeps one pointer; attaching NULL releases it. Keys below 0 are for the view calls.
  * `on_put` is called before the buffer is put. Both functions may be NULL. */
 int DRI_Buffer_attach(struct dri_buffer *buffer, int64_t key, void *value, void (*on_put)(void *),
                       void (*release)(void *));
 void *DRI_Buffer_attached(const struct dri_buffer *buffer, int64_t key);
-/* Lends an object to the program, as the view calls lend views of a held buffer and its block. `end` is called with it when
- * the loan is over: for a loan to the holder, when the buffer is put, unless the program has destroyed the object before;
- * for a loan of the channel, when the channel is destroyed, and the program cannot destroy the object. */
+/* Lends an object to the program, as the view calls lend views of a held buffer and its block. `end` is called with the
+ * object when the loan ends. A loan to the holder ends when the buffer is put, unless the program has destroyed the
+ * object before. A loan of the channel ends when the channel is destroyed; the program cannot destroy that object. */
 typedef enum DRI_ENUM_ { DRI_LOAN_TO_HOLDER = 0, DRI_LOAN_OF_CHANNEL = 1 } DRI_Loan;
 int DRI_Buffer_lend(struct dri_buffer *buffer, DRI_Loan loan, void *object, void (*end)(void *));
-/* To be asked before the program destroys an object that may be lent: 1 where the channel keeps it, so that it must stay.
- * Else 0, and the object may be destroyed: it is not lent, or the loan to the holder is over now, without a call of `end`. */
+/* Call this before the program destroys an object that may be lent. Returns 1 if the channel keeps the object, so that
+ * it must stay. Otherwise returns 0 and the object may be destroyed: it is not lent, or its loan to the holder ends
+ * now, without a call of `end`. */
 int DRI_Loan_stays(const void *object);
 
 /* ---- The names of DRI 1.0 --------------------------------------------------------------------------------------- */
 
 typedef enum DRI_ENUM_ { DRI_SEND = 1, DRI_RECV = 2 } DRI_Side;
 typedef enum DRI_ENUM_ { DRI_LIBRARY_NATIVE = 0 } DRI_Library;
-/* Without a data type: that is the reorg's. */
+/* Makes global data without a data type: the reorg has the type. */
 int DRI_Globaldata_create(int ndims, const int dims[], struct dri_global_data **data);
 int DRI_Globaldata_destroy(struct dri_global_data **data);
 int DRI_Distribution_get_numblocks(const struct dri_distribution *distribution, int *blocks);
 int DRI_Distribution_get_blockinfo(const struct dri_distribution *distribution, int block, DRI_Blockinfo *info);
-/* The bytes of a buffer when the elements are of this type. */
+/* Sets *bytes to the size of a buffer whose elements have this type. */
 int DRI_Distribution_get_bufsize_of(const struct dri_distribution *distribution, DRI_Datatype type, size_t *bytes);
-/* Local: one end of the reorganization of this name (1 to 1024 characters, no new line), with `count` buffers of the
- * system's or the user's. */
+/* Local: make one end of the reorganization of this name (1 to 1024 characters, no new line), with `count` system or
+ * user buffers. */
 int DRI_Reorg_create(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
                      const struct dri_distribution *distribution, int count, struct dri_channel **reorg);
 int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
@@ -354,9 +357,9 @@ int DRI_Reorg_destroy(struct dri_channel **reorg);
 #endif
 
 /* ---- Data types of C, VSIPL and MPI ----------------------------------------------------------------------------- */
-/* DRI_DATASPEC_OF(float), in C11 and C++: the data type of a type of C or a scalar of VSIPL. DRI_Dataspec_to_mpi and
- * DRI_Dataspec_from_mpi: to and from an MPI_Datatype, where <mpi.h> is included before this header. A split complex type is
- * none of MPI, which has complex types of C since its version 2.2: DRI_ERR_UNSUPPORTED. */
+/* DRI_DATASPEC_OF(float), in C11 and C++, is the data type of a C type or a VSIPL scalar. DRI_Dataspec_to_mpi and
+ * DRI_Dataspec_from_mpi convert to and from an MPI_Datatype; include <mpi.h> before this header. A split complex type
+ * has no MPI type, and before MPI 2.2 no complex type has one: to_mpi then returns DRI_ERR_UNSUPPORTED. */
 
 #if !defined(DRI_NO_VIEWS) && defined(__has_include)
 #if __has_include(<vsip.h>)
@@ -429,7 +432,7 @@ DRI_INLINE_ int DRI_Dataspec_from_mpi(MPI_Datatype datatype, DRI_Dataspec *type)
 }
 #endif
 
-/* VSIPL views of buffers, where a <vsip.h> is found: tranship's or another. */
+/* VSIPL views of buffers, if a <vsip.h> is found: tranship's or another. */
 #if !defined(DRI_NO_VIEWS) && defined(__has_include)
 #if __has_include(<vsip.h>)
 #include <dri_views.h>

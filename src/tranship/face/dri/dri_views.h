@@ -1,7 +1,7 @@
 /*
- * VSIPL views of the buffers of a DRI channel. Included by <dri.h> where a <vsip.h> is found. Everything here is made of
- * public calls of VSIPL (blockbind, blockadmit, blockrelease, vbind, mbind, tbind and the destroy calls), and compiled
- * with the program, so it serves whatever VSIPL the program is compiled with.
+ * VSIPL views of the buffers of a DRI channel. <dri.h> includes this header if a <vsip.h> is found. Everything here
+ * uses only public calls of VSIPL (blockbind, blockadmit, blockrelease, vbind, mbind, tbind and the destroy calls) and
+ * is compiled with the program, so it works with the VSIPL of the program.
  *
  * Four forms, for each type T of f d i si us li ul and, with a `c` before the shape, f and d:
  *
@@ -10,23 +10,24 @@
  *   int code = DRI_Buffer_get_cmview(buffer, slice, &m);                  by an OUT parameter; chooses T by its type
  *   int code = DRI_Buffer_multid_get_cmview(buffer, x, y, &m);
  *
- * In C before C11, which does not choose by types, the latter two are the forms of float. And two forms for any type:
+ * Before C11, C cannot choose by types, and the latter two are the forms of float. Two more forms serve any type:
  *
  *   int code = DRI_Buffer_get_view(buffer, slice, &m);     chooses shape and T by the type of m; for a void *, a vector
  *                                                          of the element type that the buffer has
- *   int code = DRI_Buffer_get_dvview(buffer, slice, &v);   likewise, vectors alone
+ *   int code = DRI_Buffer_get_dvview(buffer, slice, &v);   the same for vectors only
  *
- * In C before C11 both take the address of any pointer, which becomes a vector of the buffer's element type:
- * DRI_Buffer_get_type says which one that is.
+ * Before C11 both take the address of any pointer, which becomes a vector of the buffer's element type:
+ * DRI_Buffer_get_type says which type that is.
  *
- * vview, mview and tview are vectors, matrices and tensors. The x of a view (along its rows) is dimension 0 of the data, y
- * is dimension 1, z is dimension 2, whatever the layout, where the data has as many dimensions as the view; DRI_Viewshape
- * in dri.h says what is shown where it has not. The element type must be that of the data. DRI_Error_detail says why a
- * view was refused.
+ * vview, mview and tview are vectors, matrices and tensors. If the data has as many dimensions as the view, x (along
+ * the rows of the view) is dimension 0 of the data, y is dimension 1 and z is dimension 2, whatever the layout;
+ * otherwise see DRI_Viewshape in dri.h. The element type must be that of the data. DRI_Error_detail says why a view was
+ * refused.
  *
- * Each call makes a new view, as the layout says. It is the program's to change and to destroy until the buffer is put,
- * which destroys those that are left. Its block is the channel's: it is admitted while the buffer is held, and calls that
- * destroy it leave it alone. A program that holds a buffer for long destroys the views that it gets, or keeps them.
+ * Each call makes a new view, as the layout says. The program may change and destroy it until the buffer is put, which
+ * destroys the views that are left. Its block belongs to the channel: it is admitted while the buffer is held, and the
+ * program's calls do not destroy it. A program that holds a buffer for long destroys the views that it gets, or reuses
+ * them.
  */
 #ifndef TRANSHIP_DRI_VIEWS_H
 #define TRANSHIP_DRI_VIEWS_H
@@ -43,8 +44,8 @@ extern "C++" {
 
 #define DRI_BLOCK_KEY(type) (-(int64_t)(type))
 
-/* Who destroys a view or a block asks DRI_Loan_stays first: tranship's VSIPL by itself, and of another one the calls that
- * this header puts in the place of the destroy calls, below. */
+/* A call that destroys a view or a block asks DRI_Loan_stays first. tranship's VSIPL does so itself; for another VSIPL,
+ * the calls that this header substitutes for the destroy calls do (below). */
 #ifdef TRANSHIP_VSIP_H
 #define DRI_VIEWS_KEEP(NAME, T, object) tranship_vsip_##NAME##keep_##T(object, DRI_Loan_stays)
 #define DRI_VIEWS_DESTROY(CS, CB, T)
@@ -68,7 +69,7 @@ extern "C++" {
 #define DRI_VIEWS_IS_ADMITTED(held) (held)->is_admitted
 #endif
 
-/* One slice number for each dimension of the view. */
+/* Takes one slice number for each dimension of the view. */
 #define DRI_NUMBERS_OF_1 int x
 #define DRI_NUMBERS_OF_2 int x, int y
 #define DRI_NUMBERS_OF_3 int x, int y, int z
@@ -207,7 +208,7 @@ DRI_VIEWS_OF_REAL(f, DRI_FLOAT)
 DRI_VIEWS_OF_REAL(d, DRI_DOUBLE)
 DRI_VIEWS_OF_COMPLEX(f, DRI_COMPLEX)
 DRI_VIEWS_OF_COMPLEX(d, DRI_DOUBLE_COMPLEX)
-/* Another VSIPL may lack some integers: it is asked for those of its profile alone. */
+/* Another VSIPL may lack some integer types, so only those of its profile are used. */
 #ifndef DRI_VIEWS_OF_FLOATS_ONLY
 DRI_VIEWS_OF_REAL(i, DRI_INTEGER)
 DRI_VIEWS_OF_REAL(si, DRI_SHORT)
@@ -227,7 +228,7 @@ DRI_VIEWS_OF_REAL(ul, DRI_UNSIGNED_LONG)
 #undef DRI_BLOCKS_DESTROY
 #undef DRI_VIEWS_IS_ADMITTED
 
-/* A vector of the buffer's element type; `view` is the address of a pointer to it. */
+/* Makes a vector of the buffer's element type; `view` is the address of a pointer to it. */
 DRI_INLINE_ int dri_get_anyview(struct dri_buffer *buffer, int slice, void *view) {
   DRI_Dataspec type;
   int code = DRI_Buffer_get_type(buffer, &type);
@@ -271,7 +272,7 @@ DRI_INLINE_ int dri_get_anyview(struct dri_buffer *buffer, int slice, void *view
   }
 }
 
-/* The forms with an OUT parameter: the type of `view` chooses. */
+/* The forms with an OUT parameter: the type of `view` chooses the function. */
 #ifdef DRI_VIEWS_OF_FLOATS_ONLY
 #define DRI_VIEWS_INTEGERS(X, A)
 #elif defined(TRANSHIP_VSIP_H)
@@ -369,7 +370,7 @@ DRI_VIEWS_FLOATS(DRI_VIEWS_OUT_COMPLEX, all)
 #undef DRI_NUMBERS_2
 #undef DRI_NUMBERS_3
 
-/* Another VSIPL does not ask before it destroys. These calls of the program do. */
+/* Another VSIPL does not ask before it destroys an object, so the program's destroy calls are redirected to these. */
 #ifndef TRANSHIP_VSIP_H
 #undef vsip_blockdestroy_f
 #undef vsip_vdestroy_f

@@ -1,16 +1,16 @@
-// Views and blocks that the program has been lent with a buffer, and may destroy before the buffer goes.
+// Loans: views and blocks of VSIPL that the program is lent with a buffer, and may destroy before the buffer is put.
 #include <tranship/face/dri/state.hpp>
 
 namespace tranship::dri {
 
 Loans& Loans::all() {
-  static Loans* const loans = new Loans;  // as long as the process, whatever ends first
+  static Loans* const loans = new Loans;  // never destroyed: static destructors may end loans
   return *loans;
 }
 
 void Loans::lend(BufferObject& buffer, DRI_Loan kind, Loan loan) {
   const std::lock_guard lock(mutex_);
-  remove(loan.object);  // its memory was that of an object which has been destroyed unasked
+  remove(loan.object);  // an old loan at this address is of an object that was destroyed without asking
   std::vector<Loan>& list = kind == DRI_LOAN_TO_HOLDER ? buffer.lent_to_holder : buffer.lent_by_channel;
   list.push_back(loan);
   try {
@@ -42,7 +42,7 @@ void Loans::remove(const void* object) noexcept {
   list->pop_back();
 }
 
-/// Outside of the lock: what ends an object asks whether it stays.
+/// Calls the loans' end functions outside of the lock, because they ask keeps().
 void Loans::end(std::vector<Loan>& list) noexcept {
   std::vector<Loan> ended;
   {
@@ -54,7 +54,7 @@ void Loans::end(std::vector<Loan>& list) noexcept {
     if (loan.end) loan.end(loan.object);
   ended.clear();
   const std::lock_guard lock(mutex_);
-  if (list.empty()) list.swap(ended);  // its room is that of the next frame
+  if (list.empty()) list.swap(ended);  // keeps the capacity for the next frame
 }
 
 void Loans::end_of_holder(BufferObject& buffer) noexcept {

@@ -11,7 +11,7 @@
 namespace tranship::dri {
 namespace {
 
-/// Destructors of static variables may call this, when the text of their thread is destroyed.
+/// Destructors of static variables may call this after the text of their thread is destroyed.
 std::string& last_detail() {
   static constinit thread_local bool has_ended = false;
   struct Detail {
@@ -56,7 +56,7 @@ void run_body(World& world, int (*body)(void*), void* argument) {
   RankState* const outer = std::exchange(current(), &state);
   const int code = body(argument);
   current() = outer;
-  // Peers are told whether this rank ends or fails while its lines go: a rank that fails throws first.
+  // When the lines are destroyed, peers learn whether this rank ends or fails; a failing rank throws first.
   struct Closing {
     RankState& state;
     ~Closing() {
@@ -102,7 +102,7 @@ int failed(int code, std::string text) noexcept {
 }
 
 Handles& Handles::all() {
-  static Handles* const handles = new Handles;  // as long as the process, whatever ends first
+  static Handles* const handles = new Handles;  // never destroyed: static destructors may use handles
   return *handles;
 }
 
@@ -193,7 +193,7 @@ int DRI_Init(int*, char***) {
     state->world = &state->scope->world();
     state->board = std::make_unique<Switchboard>(*state->world);
     state->is_initialised = true;
-    began = state.release();  // a rank of a process ends with it
+    began = state.release();  // the rank of a process ends with the process
   });
   if (began) current() = began;
   return code;

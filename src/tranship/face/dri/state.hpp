@@ -1,8 +1,7 @@
-// Private: what the functions of dri.h share: the objects that handles stand for, the state of a rank, and how calls
-// fail.
+// Private: the base of all functions of dri.h: the objects behind handles, the state of a rank, and how calls fail.
 //
-// A handle is a number that is never given out twice, in the shape of a pointer that nothing follows. A handle that was
-// destroyed, or never was one, is therefore refused and not followed.
+// A handle is a number in the shape of a pointer. No number is given out twice and no handle is ever dereferenced, so a
+// handle that was destroyed or never existed is refused.
 #pragma once
 
 #include <array>
@@ -21,12 +20,12 @@
 #include <tranship/array/switchboard.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/rank_scope.hpp>
-#define DRI_NO_VIEWS  // those are compiled with the program, against its vsip.h
+#define DRI_NO_VIEWS  // the program compiles the views against its own vsip.h
 #include <tranship/face/dri/dri.h>
 
 namespace tranship::dri {
 
-/// A call that is refused, with a code of dri.h.
+/// Thrown to refuse a call, with a code of dri.h.
 struct Refusal {
   int code;
   std::string text;
@@ -38,33 +37,34 @@ template <class... Args>
 
 struct Channel;
 
-/// One rank from DRI_Init to DRI_Finalize, or the thread that is to become one.
+/// One rank from DRI_Init to DRI_Finalize, or a thread that may become one.
 struct RankState {
   World* world = nullptr;
-  std::optional<RankScope> scope;  // of a process
+  std::optional<RankScope> scope;  // set for a rank that is a process
   std::unique_ptr<Switchboard> board;
   std::vector<std::shared_ptr<Channel>> channels;
   bool is_initialised = false;
   bool is_finalised = false;
-  /// Which rank objects belong to, after it has gone, too.
+  /// Identifies the rank to which objects belong, even after it has gone.
   std::shared_ptr<const int> token = std::make_shared<const int>(0);
 };
 
-/// That of this thread; of simulated ranks that of the one that runs.
+/// The rank of this thread; among simulated ranks, the one that runs.
 RankState*& current() noexcept;
 /// Throws `Refusal` before DRI_Init and after DRI_Finalize.
 RankState& initialised();
-/// Refuses what another rank has made, or this one in an earlier launch.
+/// Refuses an object that another rank has made, or this rank in an earlier launch.
 [[noreturn]] void refuse_foreign(const RankState& mine, std::string_view object, Rank owner);
 
-/// Runs a body that begins with DRI_Init and ends with DRI_Finalize as this rank of a world that is there. Throws
-/// `user_exception` where it returns another code than 0, or does not finalise.
+/// Runs `body`, which begins with DRI_Init and ends with DRI_Finalize, as this rank of an existing world. Throws
+/// `user_exception` when it returns another code than 0 or does not finalise.
 void run_body(World& world, int (*body)(void*), void* argument);
 
 int code_of(ErrorCode code) noexcept;
 int failed(int code, std::string text) noexcept;
 
-/// What a call does: returns its code. Another simulated rank may have run meanwhile.
+/// Runs the body of a call and returns its code. Restores current(), because another simulated rank may have run
+/// meanwhile.
 template <class F>
 int guarded(F&& f) {
   RankState* const mine = current();
@@ -84,7 +84,7 @@ int guarded(F&& f) {
   return code;
 }
 
-/// Callers in C have no source location to give: waits name the call instead.
+/// Callers in C have no source location, so waits name the call instead.
 inline CallSite call_of(const char* function) noexcept {
   return {function, 0};
 }
@@ -108,7 +108,7 @@ struct Group {
   std::shared_ptr<const int> token;
   std::vector<Rank> ranks;
   Rank owner = -1;
-  int rank = -1;  // the owner's place
+  int rank = -1;  // the owner's place in `ranks`
 };
 struct OverlapObject {
   static constexpr std::string_view name = "overlap";
@@ -121,7 +121,7 @@ struct PartitionObject {
 struct Layout {
   static constexpr std::string_view name = "layout";
   Index offset = 0;
-  int ndims = -1;  // not known: the arrays are the program's
+  int ndims = -1;  // -1: unknown, because the arrays are the program's
   const int* order = nullptr;
   const int* strides = nullptr;
   std::vector<int> own_order, own_strides;
@@ -130,15 +130,15 @@ struct DistributionObject {
   static constexpr std::string_view name = "distribution";
   GlobalData data;
   std::shared_ptr<Group> group;
-  Distribution value;  // interleaved
-  Rank rank = -1;      // of the world; the caller's
+  Distribution value;  // with interleaved complex elements
+  Rank rank = -1;      // the caller's rank in the world
 
   bool is_cyclic() const;
   ArraySpec spec(DRI_Dataspec type) const;
   DRI_Blockinfo slice(Index number) const;
-  /// The dimensions that a view of so many shows, in their order (DRI_Viewshape).
+  /// Returns the dimensions that a view of `dims` dimensions shows, in their order (DRI_Viewshape).
   std::vector<int> shown_by_view(int dims) const;
-  /// Without memory.
+  /// Returns the shape of a view of slice `number`, without memory.
   DRI_Viewshape viewshape(const std::vector<int>& shown, int number) const;
   std::vector<Index> slices_along() const;
 };
@@ -167,7 +167,7 @@ struct BufferObject {
   bool is_held = false;
   std::map<std::int64_t, Attachment> attached;
 };
-/// What views of so many dimensions show, as far as it was asked for: a channel is asked again for each frame.
+/// A cache of the shapes of views of one number of dimensions, because a channel is asked for them at each frame.
 struct ViewShapes {
   std::vector<int> shown;                        // dimensions
   std::unordered_map<int, DRI_Viewshape> known;  // by slice
@@ -181,8 +181,8 @@ struct Channel {
   std::shared_ptr<DistributionObject> distribution;
   std::shared_ptr<Bufferset> buffers;
   bool waits_for_other_end = false;
-  std::shared_ptr<PipeLine> line;  // of both ends, where this rank is on both sides
-  PipeEnd* end = nullptr;          // none until it is connected
+  std::shared_ptr<PipeLine> line;  // shared by both ends if this rank is on both sides
+  PipeEnd* end = nullptr;          // null until the channel is connected
   std::vector<dri_buffer*> handles;
   Index given = 0, taken_back = 0;
   std::mutex shapes_mutex;
@@ -198,10 +198,10 @@ int size_bytes_of(DRI_Dataspec type);
 bool is_split(DRI_Dataspec type) noexcept;
 void check_type(DRI_Dataspec type);
 std::string name_of(DRI_Dataspec type);
-/// Whether a view of one type may show elements of the other.
+/// Returns true when a view of one type may show elements of the other.
 bool is_shown_as(DRI_Dataspec elements, DRI_Dataspec view);
 
-/// All objects that handles stand for.
+/// The objects behind all handles.
 class Handles {
  public:
   static Handles& all();
@@ -213,7 +213,7 @@ class Handles {
     objects_.emplace(number, Object{T::name, std::move(object)});
     return reinterpret_cast<H*>(number);  // NOLINT(performance-no-int-to-ptr): it is never followed
   }
-  /// Throws `Refusal` for what is no handle of a T.
+  /// Throws `Refusal` unless `handle` is a handle of a T.
   template <class T>
   std::shared_ptr<T> get(const void* handle) {
     const std::lock_guard lock(mutex_);
@@ -249,7 +249,7 @@ class Loans {
   static Loans& all();
 
   void lend(BufferObject& buffer, DRI_Loan kind, Loan loan);
-  /// Before the object is destroyed by others. Whether it must stay; if not, a loan of it is over.
+  /// Call before the program destroys the object. Returns true if the object must stay; otherwise ends a loan of it.
   bool keeps(const void* object) noexcept;
   void end_of_holder(BufferObject& buffer) noexcept;
   void end_of_channel(BufferObject& buffer) noexcept;

@@ -17,7 +17,7 @@ struct TypeRow {
   DRI_Dataspec spec;
   ElementType type;
   bool is_split;
-  const char *dri, *mpi, *fortran, *vsipl, *c;  ///< names; those of MPI in C and in Fortran
+  const char *dri, *mpi, *fortran, *vsipl, *c;  ///< names; MPI's names in C and in Fortran
 };
 constexpr TypeRow types[] = {
     {DRI_FLOAT, ElementType::f32, false, "DRI_FLOAT", "MPI_FLOAT", "MPI_REAL", "vsip_scalar_f", "float"},
@@ -46,7 +46,7 @@ const TypeRow& row_of(DRI_Dataspec type) {
   return types[number];
 }
 
-/// The names of C may be written in another way, as in the table of the draft.
+/// Accepts other spellings of C's names, as in the table of the draft.
 DRI_Dataspec type_named(std::string_view name) {
   for (const auto& [written, type] :
        {std::pair("DRI_UNSINGED_LONG", DRI_UNSIGNED_LONG), std::pair("signed short int", DRI_SHORT),
@@ -92,7 +92,7 @@ MemoryLayout memory_of(const Layout* layout, int dims) {
     refuse(DRI_ERR_MISMATCH, "the layout has {}, the data {}", counted(layout->ndims, "dimension"), dims);
   const int* order = layout ? layout->order : nullptr;
   std::vector<bool> named(static_cast<std::size_t>(dims));
-  for (int i = dims - 1; i >= 0; --i) {  // ours is slowest first
+  for (int i = dims - 1; i >= 0; --i) {  // tranship's order is slowest first
     const int d = order ? order[i] : i;
     check_range("a dimension of the layout's order", d, 0, dims - 1);
     if (named[std::size_t(d)]) refuse(DRI_ERR_ARGUMENT, "dimension {} stands in the layout's order twice", d);
@@ -128,7 +128,7 @@ std::string name_of(DRI_Dataspec type) {
 bool is_shown_as(DRI_Dataspec elements, DRI_Dataspec view) {
   return elements == view || (is_split(elements) && !is_split(view) && row_of(elements).type == row_of(view).type);
 }
-/// Of an element in one plane.
+/// Bytes of an element in one plane.
 int size_bytes_of(DRI_Dataspec type) {
   const TypeRow& row = row_of(type);
   return row.is_split ? size_bytes(part_of(row.type)) : size_bytes(row.type);
@@ -167,7 +167,7 @@ std::vector<int> DistributionObject::shown_by_view(int dims) const {
       if (family.stored() != 1) return false;
     return true;
   };
-  // What is left out should be the same on all ranks, and the lengths of slices are not.
+  // Omit the dimensions by their extents first: extents are equal on all ranks, lengths of slices are not.
   for (const bool by_extent : {true, false})
     for (int d = value.dims() - 1; d >= 0 && int(shown.size()) > dims; --d)
       if ((value.extents()[d] == 1) == by_extent && has_single_elements(d)) std::erase(shown, d);

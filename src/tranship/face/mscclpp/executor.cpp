@@ -68,7 +68,7 @@ class Executor::State {
  private:
   using Key = std::tuple<const Program*, Index, ElementType, std::optional<Reduction>>;
   struct Ready {
-    ExecutionPlan plan;  // keeps the program, whose address is the key
+    ExecutionPlan plan;  // keeps the program, whose address is part of the key
     ProgramExecutor executor;
   };
 

@@ -1,5 +1,5 @@
-// Runs execution plans on memory of the caller, as MSCCL++'s Executor does: one object for all plans and sizes. What a
-// plan needs for one size and type of element is made at its first launch, and kept.
+// Executor runs execution plans on memory of the caller, as MSCCL++'s Executor does: one object for all plans and
+// sizes. The first launch of a plan for one size and element type prepares it; later launches use what was prepared.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace tranship {
 
-/// A plan for the ranks of a world. Copies are the same plan.
+/// A plan for the ranks of a world. Copies share the plan.
 class ExecutionPlan {
  public:
   explicit ExecutionPlan(Program program) : program_(std::make_shared<const Program>(std::move(program))) {}
-  /// A plan file of any format that read_program takes. Throws `io_error` for a file that cannot be read, and what
-  /// read_program throws.
+  /// Reads a plan file of any format that read_program takes. Throws `io_error` for a file that cannot be read, and the
+  /// errors of read_program.
   static ExecutionPlan read(const std::string& path);
 
   const Program& program() const noexcept { return *program_; }
@@ -37,18 +37,18 @@ class Executor {
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
 
-  /// Collective: one launch on contiguous elements; all ranks bring the same plan and type. The bytes of a rank are
-  /// those of its chunks, which most plans have alike. It is complete when it returns. `input` and `output` may be the
-  /// same memory. `reduction` goes before what the plan names.
+  /// Collective: runs one launch on contiguous elements; all ranks pass the same plan and type. A rank passes the bytes
+  /// of its chunks, which in most plans are equal on all ranks. The launch is complete when the call returns. `input`
+  /// and `output` may be the same memory. `reduction` overrides the reduction that the plan names.
   ///
-  /// Throws `invalid_use`, before anything moves, for a plan that is not right, for bytes that are no whole elements or
-  /// that the plan does not take (message_bytes_min and _max: of the input, of an allgather the output), and for an
-  /// input or output of another size than the plan takes and gives, or a plan in which a rank has neither; `timeout`
-  /// and `peer_lost` as waits do.
+  /// Before anything moves, throws `invalid_use` for a plan that fails verification, for bytes that are not whole
+  /// elements or that the plan does not take (message_bytes_min and _max limit the input, or the output of an
+  /// allgather), for an input or output of another size than the plan reads and writes, and for a plan in which a rank
+  /// has neither; `timeout` and `peer_lost` as waits do.
   void execute(const ExecutionPlan& plan, const void* input, Index input_bytes, void* output, Index output_bytes,
                ElementType type, std::optional<Reduction> reduction = std::nullopt, CallSite where = CallSite::here());
 
-  /// Collective: releases what was made for earlier launches. Launches that follow make anew what they need.
+  /// Collective: releases what earlier launches prepared. Later launches prepare again what they need.
   void reset();
 
  private:

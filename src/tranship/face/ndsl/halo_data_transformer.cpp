@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t wait_timeout_ns = 30'000'000'000;
 
-/// The pools of the process's devices. They last as long as Devices::standard(): for good.
+/// Returns the pool of one device of the process. Pools are never destroyed, like Devices::standard().
 Pool& standard_pool(MemoryId memory) {
   static std::mutex mutex;
   static auto& pools = *new std::map<MemoryId, std::unique_ptr<Pool>>;
@@ -68,7 +68,7 @@ struct HaloDataTransformer::State {
   std::unique_ptr<Stream> own_stream;
   Stream* stream = nullptr;
   Pool* pool = nullptr;
-  std::array<PoolBlock, 2> buffers;  ///< to pack into, to unpack from
+  std::array<PoolBlock, 2> buffers;  ///< the pack buffer and the unpack buffer
 };
 
 HaloDataTransformer::HaloDataTransformer(std::unique_ptr<State> state) : state_(std::move(state)) {}

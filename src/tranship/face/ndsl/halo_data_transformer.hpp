@@ -1,5 +1,5 @@
-// HaloDataTransformer: NDSL's packing of many quantities into one buffer for the network, byte for byte. It packs and
-// unpacks; what carries the buffers is the caller's.
+// HaloDataTransformer: NDSL's packing of many quantities into one network buffer, byte for byte. It packs and unpacks;
+// the caller transports the buffers. See docs/ndsl.md.
 #pragma once
 
 #include <cstddef>
@@ -16,62 +16,63 @@ class Pool;
 
 namespace tranship::ndsl {
 
-/// What all transformers of the process took from one device's pool of buffers.
+/// Counts of the buffers that all transformers of the process have taken from one device's pool.
 struct BufferCounts {
   std::int64_t allocations = 0;
-  std::int64_t reuses = 0;        ///< of these, served by a buffer that another transformer has given back
-  std::int64_t in_use_bytes = 0;  ///< of buffers that transformers hold
-  std::int64_t kept_bytes = 0;    ///< of buffers that wait to be used again
+  std::int64_t reuses = 0;        ///< allocations that a buffer which another transformer returned has served
+  std::int64_t in_use_bytes = 0;  ///< bytes of buffers that transformers hold
+  std::int64_t kept_bytes = 0;    ///< bytes of buffers that wait to be used again
 };
 BufferCounts buffer_counts(Device device = Device::host());
-/// Beyond it, buffers that come back are freed.
+/// Limit of kept_bytes: beyond it, returned buffers are freed.
 inline constexpr std::int64_t kept_buffer_bytes_max = std::int64_t(256) << 20;
 
 struct TransformerOptions {
-  /// Whose stream does the work; null: those of the process.
+  /// The devices whose streams do the work; null: those of the process.
   Devices* devices = nullptr;
-  /// Where buffers come from; null: the pool of buffer_counts(), or with `devices` theirs.
+  /// The pool of the buffers; null: the pool of buffer_counts(), or with `devices` a pool of these.
   Pool* pool = nullptr;
 };
 
-/// Packs the cells that one rank sends to another one, of scalars or of vectors, in the wire format of NDSL: exchange
-/// by exchange (of a vector x, then y) the pack slices, rotated, in row-major order of the dimensions; no headers, no
-/// padding. Unpacking reads the same list, where it is already rotated, into the unpack slices.
+/// Packs the cells that one rank sends to another, of scalars or of vectors, in NDSL's wire format: for each exchange
+/// in turn (for a vector x, then y) the pack slices, rotated, in row-major order of the dimensions, without headers or
+/// padding. Unpacking reads the same list, which is already rotated, into the unpack slices.
 ///
-/// Work is given to a stream of the quantities' device and is done when synchronize() returns; on the host it is done
-/// at once. Until then neither the quantities nor the buffers may be touched, and the memory of quantities must exist.
-/// Making one costs about a microsecond for each exchange, calls allocate no more than a few hundred bytes. Used by one
-/// thread at a time.
+/// The work is enqueued on a stream of the quantities' device and is complete when synchronize() returns; on the host
+/// it completes at once. Until then neither the quantities nor the buffers may be touched, and the memory of the
+/// quantities must exist. Making a transformer costs about a microsecond per exchange; calls allocate at most a few
+/// hundred bytes. One thread at a time may use it.
 class HaloDataTransformer {
  public:
-  /// Of scalars; of vectors with `exchange_descriptors_y`, one for each x. Throws `invalid_use` for no exchange, lists
-  /// of different lengths, entries that contradict each other, slices that leave the array, slices that send other
-  /// cells than those of the compute domain or overwrite such cells, quantities without one i and one j dimension,
-  /// pairs whose components lie along different dimensions, and vectors of bools that are turned; `unsupported` for
-  /// several dtypes or devices; `no_memory`.
+  /// Makes a transformer for scalars, or for vectors if `exchange_descriptors_y` has one entry for each x. Throws
+  /// `invalid_use` for an empty list, lists of different lengths, entries that contradict each other, slices that leave
+  /// the array, slices that send cells outside the compute domain or overwrite cells inside it, quantities without
+  /// exactly one i and one j dimension, pairs whose components lie along different dimensions, and vectors of bools
+  /// that are rotated; `unsupported` for several dtypes or devices; `no_memory`.
   static HaloDataTransformer get(std::span<const HaloExchangeSpec> exchange_descriptors_x,
                                  std::span<const HaloExchangeSpec> exchange_descriptors_y = {},
                                  const TransformerOptions& options = {});
-  /// finalize().
+  /// Calls finalize().
   ~HaloDataTransformer();
   HaloDataTransformer(HaloDataTransformer&&) noexcept;
   HaloDataTransformer& operator=(HaloDataTransformer&&) = delete;
 
-  /// Fills the pack buffer from one quantity for each exchange, in their order. Throws `invalid_use`, having done
-  /// nothing, for another number of quantities, another dtype or another shape than the specs say, and after
-  /// finalize(). Strides may differ from those of the specs: the first call with others lowers the exchanges anew.
+  /// Fills the pack buffer from one quantity per exchange, in their order. Throws `invalid_use`, before any effect, for
+  /// another number of quantities, another dtype or another shape than the specs say, and after finalize(). Strides may
+  /// differ from those of the specs: the first call with other strides lowers the exchanges again.
   void async_pack(std::span<const StridedView> quantities_x, std::span<const StridedView> quantities_y = {});
-  /// Writes the cells of all unpack slices from the unpack buffer, and no other byte. Throws as async_pack().
+  /// Writes the cells of all unpack slices from the unpack buffer, and no other byte. Throws as async_pack() does.
   void async_unpack(std::span<const StridedView> quantities_x, std::span<const StridedView> quantities_y = {});
-  /// Waits for all work, at most as long as the devices' wait timeout (`timeout`). Throws `device_lost`.
+  /// Waits for all work. Throws `timeout` after the devices' wait timeout, and `device_lost`.
   void synchronize();
 
-  /// Whether there are buffers: until finalize().
+  /// Returns true while there are buffers, that is until finalize().
   bool ready() const noexcept;
-  /// What is sent, and what has been received. Both synchronize first. Throw `invalid_use` after finalize().
+  /// Return the bytes to send and the place for the bytes received. Both synchronize first. Throw `invalid_use` after
+  /// finalize().
   std::span<std::byte> get_pack_buffer();
   std::span<std::byte> get_unpack_buffer();
-  /// Gives the buffers back to the pool, which hands them out again when the work on them is over.
+  /// Returns the buffers to the pool, which reuses them once the work on them has completed.
   void finalize() noexcept;
 
  private:

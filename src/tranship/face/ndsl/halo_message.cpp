@@ -9,7 +9,7 @@
 
 namespace tranship::ndsl {
 
-/// Both ends of a message, which does not depend on how arrays lie in memory.
+/// Both ends of a message. They do not depend on the strides of the arrays.
 struct HaloMessage::Blocks {
   std::vector<PackedBlock> packed, unpacked;
 };
@@ -128,7 +128,8 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
     }
     for (int c = 0; c < components; ++c) check(*parts[c]);
 
-    // The receiver's frame is that of the sender turned so often; the map leads from the former to the latter.
+    // The receiver's frame is the sender's frame after these quarter turns; the map leads from the receiver's to the
+    // sender's.
     const IndexMap turn = clockwise_turn(-floor_modulo(x[k].pack_clockwise_rotation, 4));
     const Indices turned{along.j, along.i};
     const int first = int(layouts_.size());
@@ -138,7 +139,7 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
       if (components == 1) {
         packed = turned_block(first, parts[0]->pack_slices, turn, turned);
       } else {
-        // Components are listed x, y; dimensions of a tile y, x.
+        // Components are listed x, y, but dimensions of a tile y, x.
         const VectorComponent from = vector_component(turn, 1 - c);
         const int sent = 1 - from.component;
         packed = turned_block(first + sent, parts[sent]->pack_slices, turn, turned);
@@ -208,7 +209,7 @@ void HaloMessage::Bound::pack(std::byte* message) const {
 }
 
 void HaloMessage::Bound::unpack(const std::byte* message) const {
-  // Unpacking only reads it.
+  // Packing::run takes a mutable message for both directions, but unpacking only reads it.
   moves_->unpack.run(arrays_, const_cast<std::byte*>(message));
 }
 

@@ -1,4 +1,4 @@
-// Private: the collective calls of NVSHMEM by number, with its rules for sizes.
+// Private: NVSHMEM's collective calls by number, with its rules for sizes.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ constexpr bool reduces(ShmemCollective kind) noexcept {
   return kind <= ShmemCollective::reducescatter;
 }
 
-/// Collective. The sizes follow NVSHMEM: of what is reduced, spread or exchanged the smaller one counts, a
-/// reducescatter's target says how much every member gets, and the source of an fcollect how much it gives.
+/// Collective. The sizes follow NVSHMEM: for reduce, broadcast and alltoall the smaller of target and source counts;
+/// the target of a reducescatter is what every member gets, and the source of an fcollect is what it gives.
 void run_collective(ShmemCollective kind, Team& team, const StridedView& target, const StridedView& source,
                     Reduction reduction, int root, CallSite where);
 

@@ -1,4 +1,5 @@
-// Private: numbers and names of NVSHMEM, and what the library calls them. All throw `invalid_use` for others.
+// Private: translations of NVSHMEM's numbers and names to the library's types. All throw `invalid_use` for unknown
+// ones.
 #pragma once
 
 #include <string_view>
@@ -8,11 +9,11 @@
 
 namespace tranship {
 
-/// NVSHMEM_SIGNAL_SET and NVSHMEM_SIGNAL_ADD.
+/// Takes NVSHMEM_SIGNAL_SET or NVSHMEM_SIGNAL_ADD.
 SignalOp shmem_signal_op(int number);
-/// NVSHMEM_CMP_EQ to NVSHMEM_CMP_GE.
+/// Takes NVSHMEM_CMP_EQ to NVSHMEM_CMP_GE.
 Comparison shmem_comparison(int number);
-/// "sum", "prod", "and".
+/// Takes "sum", "prod", "and" and the other names below.
 Reduction shmem_reduction(std::string_view name);
 /// In the order of Reduction.
 inline constexpr const char* shmem_reduction_names[] = {"sum", "prod", "min", "max", "and", "or", "xor"};

@@ -16,10 +16,10 @@ namespace tranship {
     nullptr;
 
 namespace {
-// As NVSHMEM numbers them.
+// NVSHMEM's numbers.
 constexpr int team_invalid = -1, teams_of_all = 6;
 
-/// The ranks that have this rank's place on their machines; nothing where machines have different numbers of ranks.
+/// Returns the team of the ranks with this rank's position on their machines; nothing if machines differ in ranks.
 std::optional<Team> team_of_same_place(World& world, CallSite where) {
   struct Place {
     int place, ranks;
@@ -47,7 +47,7 @@ std::optional<Team> team_of_same_place(World& world, CallSite where) {
 
 ShmemRank::ShmemRank(World& world, CallSite where) : world_(&world) {
   Team& all = world.team();
-  Team alone = all.split_2d(1, where).x;  // each rank is a device of its own
+  Team alone = all.split_2d(1, where).x;  // each rank counts as a device of its own
   teams_ = {all, world.shared_team(), world.node_team(), team_of_same_place(world, where), alone, all};
 }
 

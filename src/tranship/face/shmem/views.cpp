@@ -14,7 +14,7 @@ std::string text_of(const Indices& extents) {
   for (int d = 0; d < extents.size(); ++d) text += (d ? ", " : "") + std::to_string(extents[d]);
   return text + "]";
 }
-/// The stride of elements that follow each other in one direction; nothing where they do not.
+/// Returns the stride of elements that form one row; nothing if they do not.
 std::optional<Index> flat_stride(const StridedView& view) {
   if (view.extents.size() == 1) return view.strides[0];
   return view.strides == row_major_strides(view.extents) ? std::optional<Index>(1) : std::nullopt;

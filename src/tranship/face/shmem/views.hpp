@@ -1,4 +1,4 @@
-// Private: views as OpenSHMEM and NVSHMEM take them, whose elements lie in one row.
+// Private: checks of views for calls of OpenSHMEM and NVSHMEM, which take elements in one row.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,16 @@
 
 namespace tranship {
 
-/// Views of a transfer: equal extents, or as many elements as the smaller one has.
+/// The views of a transfer, with equal extents or cut to the elements of the smaller one.
 struct MatchedViews {
   StridedView target;
   StridedView source;
 };
-/// NVSHMEM's "smaller size wins" for elements that lie in one row; otherwise extents must be equal, and types always.
-/// Throws `invalid_use`.
+/// Applies NVSHMEM's "smaller size wins" to elements that lie in one row. Throws `invalid_use` when other views differ
+/// in extents, and when any views differ in type.
 MatchedViews matched(const StridedView& target, const StridedView& source);
 
-/// The elements of a view as collectives take them: throws `invalid_use` where they do not lie side by side.
+/// Returns the elements of a view for collectives. Throws `invalid_use` unless they lie side by side.
 SymmetricSpan span_of(const StridedView& view, std::string_view what);
 
 }  // namespace tranship

@@ -1,5 +1,5 @@
-// Private: What the calls on blocks do, for every element type. Invariant: memory of a library block is aligned to
-// cache lines, and failures of the allocator come back as null.
+// Private: The calls on blocks, for every element type. Invariant: memory of a library block is aligned to cache lines,
+// and a failed allocation returns null.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ inline constexpr std::align_val_t block_alignment{64};
 inline void* allocate_elements(vsip_length length, std::size_t width) {
   if (length > vsip_length(PTRDIFF_MAX) / width) return nullptr;
   void* const memory = ::operator new(length* width + (length == 0), block_alignment, std::nothrow);
-  // Every byte set: a float or double is no number, an index is out of range.
+  // Sets every byte, so that a read before a write is found: a float or double is then NaN, an index is out of range.
   if constexpr (checking)
     if (memory) std::memset(memory, 0xff, length * width);
   return memory;
@@ -61,7 +61,7 @@ void free_block(B* block) {
   delete block;
 }
 
-/// The block, noted with its parts; without memory for that, it is destroyed.
+/// Registers a block and its parts with the checks. Destroys the block and returns null if there is no memory for that.
 template <class B>
 B* note_block(B* block) {
   if constexpr (checking) {
@@ -96,7 +96,7 @@ B* create_block(const char* call, vsip_length length) {
   return note_block(block);
 }
 
-/// Memory has no more bytes than offsets can count.
+/// Returns true if offsets can count the bytes of the block.
 template <class B>
 bool has_room(const char* call, vsip_length length) {
   constexpr std::size_t width = sizeof(typename B::Element);

@@ -20,7 +20,7 @@ struct Living {
   std::mutex mutex;
   std::unordered_set<const void*> objects;
 };
-/// Never destroyed: objects may outlive static variables.
+/// Never destroyed, because objects may outlive static variables.
 Living& living() {
   static Living* const all = new Living;
   return *all;
@@ -102,7 +102,7 @@ bool may_share(const char* call, Sharing sharing, bool same_part, const StridedV
                const StridedView& argument) {
   const bool in_place = sharing == Sharing::same_elements ||
                         (sharing == Sharing::same_scalars && same_part && result.data == argument.data);
-  // Without memory to look, nothing is known to be wrong.
+  // Without memory for the check, the call counts as right.
   if (guarded(true, [&] { return in_place ? !share_out_of_step(result, argument) : !share_bytes(result, argument); }))
     return true;
   const ByteRange written = range_of(result), read = range_of(argument);

@@ -18,12 +18,12 @@ inline constexpr bool checking = false;
 /// Reports a wrong call to the handler, or prints the message and aborts.
 void report(const char* call, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/// Objects that live, by address. Only the checked library notes them. note_alive says whether it had memory for that.
+/// The living objects, by address; only the checked library keeps them. note_alive returns false if it has no memory.
 bool note_alive(const void* object);
 void note_destroyed(const void* object);
 bool is_alive(const void* object);
 
-/// The object, noted; without memory for that, it is destroyed.
+/// Registers the object. Destroys it and returns null if there is no memory for that.
 template <class O>
 O* noted(O* object) {
   if constexpr (checking)
@@ -34,7 +34,7 @@ O* noted(O* object) {
   return object;
 }
 
-/// Whether the caller gives an address.
+/// Returns true if the caller has passed an address.
 inline bool given(const char* call, const char* what, const void* address) {
   if constexpr (checking)
     if (!address) {
@@ -72,14 +72,14 @@ inline constexpr Values values_of<vsip_alg_hint>{"hint", VSIP_ALG_SPACE, VSIP_AL
 
 bool is_one_of(const char* call, int value, const Values& values);
 
-/// The enumeration has this value.
+/// Returns true if the enumeration has this value.
 template <class E>
 bool valid(const char* call, E value) {
   if constexpr (checking) return is_one_of(call, int(value), values_of<E>);
   return true;
 }
 
-/// Whether `object` may be used: not NULL, and alive.
+/// Returns true if `object` may be used: it is not NULL, and alive.
 inline bool usable_object(const char* call, const char* what, const void* object) {
   if constexpr (checking) {
     if (!given(call, what, object)) return false;
@@ -91,12 +91,12 @@ inline bool usable_object(const char* call, const char* what, const void* object
   return true;
 }
 
-/// The object lives, and the caller gives a place for its attributes, or new ones.
+/// Returns true if the object is alive and the caller has passed a structure of attributes.
 inline bool has_attributes(const char* call, const char* what, const void* object, const void* attributes) {
   return usable_object(call, what, object) && given(call, "structure of attributes", attributes);
 }
 
-/// Reports the call unless elements from `offset` on with these dimensions lie inside of `length` elements.
+/// Returns true if the elements from `offset` on lie inside `length` elements; otherwise reports the call.
 bool inside_block(const char* call, vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length);
 
 template <class V>
@@ -105,7 +105,7 @@ bool inside_block(const char* call, const V& view) {
   return true;
 }
 
-/// The view exists, and so does its block.
+/// Returns true if the view exists and its block exists.
 template <class V>
 bool living_view(const char* call, const V* view) {
   if constexpr (checking) {
@@ -115,7 +115,7 @@ bool living_view(const char* call, const V* view) {
   return true;
 }
 
-/// The view exists and lies inside of its block: so does every part of it.
+/// Returns true if the view exists and lies inside its block, so every part of it does.
 template <class V>
 bool divisible_view(const char* call, const V* view) {
   return living_view(call, view) && inside_block(call, *view);
@@ -135,7 +135,7 @@ bool admitted(const char* call, const B& block) {
   return true;
 }
 
-/// The elements of the view may be used.
+/// Returns true if the elements of the view may be used.
 template <class V>
 bool usable_view(const char* call, const V* view) {
   return living_view(call, view) && admitted(call, *view->block) && inside_block(call, *view);
@@ -163,7 +163,7 @@ inline bool same_length(const char* call, const char* what, vsip_length a, vsip_
   return true;
 }
 
-/// New blocks and views have elements.
+/// Returns true if no dimension of a new block or view is empty.
 template <std::size_t N>
 bool has_elements(const char* call, const std::array<vsip_length, N>& lengths) {
   if constexpr (checking)
@@ -193,7 +193,7 @@ inline bool slice_inside(const char* call, vsip_index first, vsip_length count, 
   return true;
 }
 
-/// All views may be used and have the lengths of the first.
+/// Returns true if all views may be used and have the lengths of the first.
 template <class V, class... W>
 bool conform(const char* call, const V* first, const W*... others) {
   if constexpr (checking)
@@ -202,7 +202,7 @@ bool conform(const char* call, const V* first, const W*... others) {
   return true;
 }
 
-/// An element type of so many bytes: checks of memory ask for no more.
+/// Returns an element type of this width: checks of memory need only the width.
 constexpr ElementType type_of_width(std::size_t bytes) {
   return bytes == 1   ? ElementType::u8
          : bytes == 2 ? ElementType::u16
@@ -230,7 +230,7 @@ StridedView footprint(const T* data, const std::array<std::ptrdiff_t, N>& stride
   return out;
 }
 
-/// The memory of a real view, or of each part of a complex one.
+/// Returns the memory of a real view, or of each part of a complex one.
 template <class V>
 auto footprints(const V& view) {
   const auto place = place_of(view);
@@ -241,18 +241,18 @@ auto footprints(const V& view) {
     return std::array{footprint(place.data, place.strides, view.dimensions)};
 }
 
-/// What a result may share with an argument.
+/// The memory that a result may share with an argument.
 enum class Sharing : unsigned char {
   nothing,
-  same_scalars,   ///< each part of an element with the same part of the same element alone
-  same_elements,  ///< each element with the same element alone
+  same_scalars,   ///< a part of an element may share only with the same part of the same element
+  same_elements,  ///< an element may share only with the same element
 };
 
-/// Of one part of the result and one of the argument; `same_part` where they are both the real or both the imaginary.
+/// Checks one part of the result against one of the argument; `same_part`: both are real parts or both imaginary parts.
 bool may_share(const char* call, Sharing sharing, bool same_part, const StridedView& result,
                const StridedView& argument);
 
-/// The result shares no more than that with each argument.
+/// Returns true if the result shares memory with the arguments only as `sharing` allows.
 template <class R, class... A>
 bool apart(const char* call, Sharing sharing, const R& result, const A&... arguments) {
   if constexpr (checking) {
@@ -268,7 +268,8 @@ bool apart(const char* call, Sharing sharing, const R& result, const A&... argum
   return true;
 }
 
-/// All views may be used, have the lengths of the first, and it may be computed from the others element by element.
+/// Returns true if all views may be used and have the lengths of the first, and the result may be computed element by
+/// element from the arguments.
 template <class V, class... W>
 bool conform_in_place(const char* call, const V* result, const W*... arguments) {
   return conform(call, result, arguments...) && apart(call, Sharing::same_elements, *result, *arguments...);

@@ -33,7 +33,7 @@ void copy(const char* call, const V* a, const W* r) {
 template <class T>
 inline constexpr bool is_boolean = std::is_same_v<T, vsip_block_bl>;
 
-/// A dense view of an array of the caller, with the lengths of `like`.
+/// Returns a dense view of an array of the caller, with the lengths of `like`.
 template <class V>
 V dense_like(const V& like, vsip_major major, typename V::Block& block) {
   V out = like;

@@ -1,5 +1,5 @@
-// FFTs by FFTW. An object keeps one FFTW plan for each memory layout that it has met: FFTW plans for strides, alignment
-// and the distance between the parts of complex numbers, and executes on any arrays that agree in these.
+// FFTs by FFTW. An object keeps one FFTW plan for each memory layout that it has met. An FFTW plan is made for given
+// strides, alignment and distance between the parts of complex numbers, and executes on any arrays that agree in these.
 #include "tranship/face/vsip/fft.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TRANSHIP_FFTW(double, fftw_)
 
 enum class Kind : unsigned char { cc, rc, cr };
 
-/// One side of a transform: scalars of a real side are at `re`. Strides count scalars, along the transform and across.
+/// One side of a transform; scalars of a real side are at `re`. Strides count scalars, along the transform and across.
 template <class T>
 struct Side {
   T* re = nullptr;
@@ -53,7 +53,7 @@ struct Side {
   std::ptrdiff_t across = 0;
 };
 
-/// What FFTW plans for.
+/// The properties of the arrays for which FFTW plans.
 struct Layout {
   std::ptrdiff_t numbers[7] = {};
   int alignments[4] = {};
@@ -82,7 +82,7 @@ class Transform {
 
   vsip_length half() const { return length / 2 + 1; }
 
-  /// Whether a plan could be made and was run; without memory for it nothing is done.
+  /// Returns true if a plan could be made and was run. Does nothing if there is no memory for it.
   bool run(const Side<T>& in, const Side<T>& out) const {
     return count == 0 || guarded(false, [&] { return run_planned(in, out); });
   }
@@ -136,8 +136,9 @@ class Transform {
     return plan;
   }
 
-  /// FFTW ends the program where it lacks memory for a plan, so this asks for as much and gives it back: tables and a
-  /// buffer. Lengths with large prime factors take those of a plan of more than twice the length as well.
+  /// FFTW ends the program when it lacks memory for a plan, so this first allocates and frees as much as FFTW will
+  /// need: tables and a buffer. Lengths with large prime factors also need those of a plan of more than twice the
+  /// length.
   bool has_room() const {
     vsip_length rest = length;
     for (const vsip_length factor : {2, 3, 5, 7, 11, 13})
@@ -164,7 +165,7 @@ class Transform {
     return Fftw<T>::plan_cr(1, &along, 1, &across, in.re, in.im, out.re, flags);
   }
 
-  /// Measuring writes to the arrays, so this plans with copies of the values of these, and puts them back.
+  /// Measuring overwrites the arrays, so this saves their values, plans, and restores them.
   Plan measured(const Side<T>& in, const Side<T>& out) const {
     const auto kept_in = values(in, kind == Kind::cr ? half() : length);
     const auto kept_out = values(out, kind == Kind::rc ? half() : length);

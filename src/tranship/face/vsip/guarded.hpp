@@ -1,10 +1,10 @@
-// Private: What keeps exceptions from programs in C. Invariant: whatever may allocate with a throwing operator new runs
-// inside of `guarded`.
+// Private: guarded, which keeps exceptions from programs in C. Invariant: code that may allocate with a throwing
+// operator new runs inside of `guarded`.
 #pragma once
 
 namespace tranship::vsip {
 
-/// What `f` returns, or `otherwise` where it throws, which it does where memory is short.
+/// Returns what `f` returns, or `otherwise` if it throws, which it does when memory is short.
 template <class R, class F>
 R guarded(R otherwise, F f) noexcept {
   try {

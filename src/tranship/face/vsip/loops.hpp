@@ -12,7 +12,7 @@
 
 namespace tranship::vsip {
 
-/// A complex number by value. Products do not look for infinities, as std::complex does.
+/// A complex number by value. Unlike std::complex, its products do not test for infinities.
 template <class T>
 struct Cx {
   T r, i;
@@ -103,7 +103,7 @@ void run_row(vsip_length n, F& f, const P&... p) {
   if constexpr (D == Density::general) {
     for (std::ptrdiff_t i = 0; i < count; ++i) f(element<D>(p, i)...);
   } else {
-    // An output is an input or apart from it: no iteration depends on another one.
+    // An output is an input or does not overlap it, so no iteration depends on another one.
 #if defined(__clang__)
 #pragma clang loop vectorize(assume_safety)
 #else
@@ -130,7 +130,7 @@ ComplexPlace<T, C, 1> row_of(const ComplexPlace<T, C, N>& p, int outer, std::ptr
   return {p.re + i * p.strides[outer], p.im + i * p.strides[outer], {p.strides[inner]}};
 }
 
-/// The lines of a matrix, the first stride from line to line; a vector is one line.
+/// Returns the lines of a matrix, with the stride from line to line first; a vector is one line.
 template <class T>
 Place<T, 2> lines_of(const Place<T, 1>& p, int) {
   return {p.data, {0, p.strides[0]}};
@@ -145,7 +145,7 @@ P lines_of(P p, int inner) {
   return p;
 }
 
-/// Vectors and matrices share it: one copy of the loops for each operation and kind of elements.
+/// Shared by vectors and matrices, so there is one copy of the loops for each operation and kind of elements.
 template <class F, class... P>
 [[gnu::noinline]] void walk(vsip_length lines, vsip_length length, F f, const P&... p) {
   if (((p.strides[0] == p.strides[1] * std::ptrdiff_t(length)) && ...)) length *= std::exchange(lines, 1);
@@ -166,8 +166,8 @@ void each(F f, const V& first, const W&... others) {
   }
 }
 
-/// Stores what f makes of the other elements into the first one. A type of its own, so that views of all shapes share
-/// one instance of each loop.
+/// Stores the result of f on the other elements into the first one. It is a named type so that views of all shapes
+/// share one instance of each loop.
 template <class F>
 struct Stored {
   F f;
@@ -176,7 +176,7 @@ struct Stored {
     to.store(f(from.load()...));
   }
 };
-/// f(s, x); the same for the same reason.
+/// Computes f(s, x); a named type for the same reason.
 template <class F, class S>
 struct WithScalar {
   F f;
@@ -187,18 +187,18 @@ struct WithScalar {
   }
 };
 
-/// out = f(in...), element by element, after the checks.
+/// Computes out = f(in...), element by element, after the checks.
 template <class F, class V, class... W>
 void map(const char* call, F f, const V* out, const W*... in) {
   if (conform_in_place(call, out, in...)) each(Stored<F>{f}, *out, *in...);
 }
-/// out = f(s, in), element by element, after the checks.
+/// Computes out = f(s, in), element by element, after the checks.
 template <class F, class S, class V, class W>
 void map_scalar(const char* call, F f, S s, const V* out, const W* in) {
   map(call, WithScalar<F, S>{f, s}, out, in);
 }
 
-/// Element i of a vector, or (i, j) of a matrix, as a reference.
+/// Returns element i of a vector, or (i, j) of a matrix, as a reference.
 template <class V>
 auto reference(const V& view, const std::array<vsip_index, V::dims>& index) {
   const auto place = place_of(view);

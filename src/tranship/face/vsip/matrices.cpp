@@ -18,7 +18,7 @@ bool same_place(const ComplexPlace<T, C, N>& a, const ComplexPlace<T, C, N>& b) 
   return a.re == b.re && a.im == b.im && a.strides == b.strides;
 }
 
-/// Whether the transpose of `a` takes its place. The views have transposable lengths.
+/// Returns true if the transpose of `a` is written over `a`. The views have transposable lengths.
 template <class V>
 bool is_in_place(const V& a, const V& r) {
   return a.dimensions[0].length == a.dimensions[1].length && same_place(place_of(a), place_of(r));
@@ -34,7 +34,7 @@ bool transposable(const char* call, const V* a, const V* r) {
          apart(call, is_in_place(*a, *r) ? Sharing::same_scalars : Sharing::nothing, *r, *a);
 }
 
-/// r = the transpose of a, of which `f` is taken.
+/// Computes r = f(transpose of a), with `f` applied to each element.
 template <class F, class V>
 void transpose(const char* call, const V* a, const V* r, F f, bool plain) {
   if (!transposable(call, a, r)) return;
@@ -56,7 +56,7 @@ void transpose(const char* call, const V* a, const V* r, F f, bool plain) {
     }
 }
 
-/// Row i of `b`, or column i, times the vector.
+/// Multiplies row i of `b`, or column i, by the vector.
 template <class V, class M>
 void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, const M* r) {
   if (!valid(call, major) || !usable_view(call, a) || !conform_in_place(call, r, b)) return;
@@ -64,7 +64,7 @@ void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, 
   if (!same_length(call, "the length of the vector and that of the lines of the matrix", a->dimensions[0].length,
                    b->dimensions[along].length))
     return;
-  // The vector as a matrix all of whose lines are the same.
+  // The vector as a matrix whose lines are all equal.
   View<typename V::Block, 2> lines;
   lines.block = a->block;
   lines.offset = a->offset;
@@ -76,7 +76,7 @@ void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, 
 
 constexpr auto as_is = [](auto x) { return x; };
 
-/// The elements of a matrix as real numbers: itself, or its real and its imaginary parts.
+/// Returns the elements of a matrix as real numbers: itself, or its real and its imaginary parts.
 template <class T>
 std::array<MatrixPlace<T>, 1> planes_of(const Place<T, 2>& p) {
   return {{{p.data, p.strides[0], p.strides[1]}}};
@@ -90,7 +90,8 @@ struct ProductSizes {
   vsip_length rows, columns, depth;
 };
 
-/// r += a b in blocks, or a times the conjugate of b; false where there is no memory for that, and r holds anything.
+/// Computes r += a b, or a times the conjugate of b, in blocks. Returns false, with arbitrary values in r, when memory
+/// is short.
 template <bool Conjugates, class P>
 bool add_blocks(const P& a, const P& b, const P& r, const ProductSizes& n) {
   const auto left = planes_of(a), right = planes_of(b), to = planes_of(r);
@@ -110,7 +111,7 @@ bool add_blocks(const P& a, const P& b, const P& r, const ProductSizes& n) {
 template <Density D, class F, class P, class Q>
 auto dot_of(vsip_length n, const P& x, const Q& y, F f) {
   using T = decltype(element<D>(x, 0).load());
-  constexpr vsip_length lanes = 8;  // sums that do not wait for each other
+  constexpr vsip_length lanes = 8;  // independent sums, so that none waits for another
   T sums[lanes] = {};
   vsip_index i = 0;
   for (; i + lanes <= n; i += lanes)
@@ -123,7 +124,7 @@ auto dot_of(vsip_length n, const P& x, const Q& y, F f) {
   return sums[0];
 }
 
-/// r = a f(b): sums over the columns of a, in the type of the elements.
+/// Computes r = a f(b): sums over the columns of a, in the type of the elements.
 template <class F, class A, class B, class R>
 void product(const char* call, const A& a, const B& b, const R& r, F f) {
   if (!same_length(call, "the columns of the left factor and the rows of the right one", a.dimensions[1].length,
@@ -152,7 +153,7 @@ void product(const char* call, const A& a, const B& b, const R& r, F f) {
   }
   constexpr bool is_conjugate = std::is_same_v<F, std::remove_const_t<decltype(op_conj)>>;
   if constexpr (is_conjugate || std::is_same_v<F, std::remove_const_t<decltype(as_is)>>) {
-    // With fewer of either, copies of the factors cost more than they save.
+    // With fewer rows, columns or terms, copying the factors costs more than it saves.
     constexpr vsip_length worth = 4;
     if (n.rows >= worth && n.columns >= worth && n.depth >= worth) {
       each([](auto x) { x.store({}); }, r);
@@ -178,7 +179,7 @@ void matrix_product(const char* call, const A* a, const B* b, const R* r, bool t
   product(call, *a, transpose_b ? transposed(*b) : *b, *r, f);
 }
 
-/// A vector as a matrix of one row or of one column.
+/// Returns a vector as a matrix of one row or of one column.
 template <class V>
 View<typename V::Block, 2> as_matrix(const V& v, vsip_major line) {
   View<typename V::Block, 2> out;
@@ -189,7 +190,7 @@ View<typename V::Block, 2> as_matrix(const V& v, vsip_major line) {
   return out;
 }
 
-/// r = a b, where a is `size` by `size`. Each column of b is read before that of r is written.
+/// Computes r = a b, where a is `size` by `size`. Reads each column of b before it writes that of r.
 template <int size, class M, class N>
 void small_product(const char* call, const M& a, const N& b, const N& r) {
   constexpr vsip_length n = size;

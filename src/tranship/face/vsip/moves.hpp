@@ -25,8 +25,8 @@ void move_scalars(const std::array<Dimension, N>& lengths, std::size_t scalar_by
   move_on_host(block, ElementMap::copy, Arithmetic::none, width, copy_method(bytes), from, to);
 }
 
-/// Copies `from` to `to`, which has the same lengths. A part of it is the same part of `from` or overlaps nothing of
-/// it.
+/// Copies `from` to `to`, which has the same lengths. A scalar of `to` is the same scalar of `from`, or overlaps none
+/// of `from`.
 template <class V>
 void move_elements(const V& from, const V& to) {
   const auto source = place_of(from);
@@ -46,7 +46,7 @@ void move_elements(const V& from, const V& to) {
   }
 }
 
-/// The transposed matrix of a view.
+/// Returns the transposed matrix of a view.
 template <class V>
 V transposed(const V& view) {
   V out = view;

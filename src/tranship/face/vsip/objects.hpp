@@ -1,6 +1,6 @@
 // Private: The blocks and views behind vsip.h. A view is a block, an offset and a (stride, length) pair per dimension;
-// a block is one array of elements, or two of parts, `step` scalars apart. Invariant: a block that may be used
-// (`usable`) has memory for `length` elements. Next: checks.hpp, loops.hpp.
+// a block is one array of elements, or two arrays of parts, `step` scalars apart. Invariant: a block that may be used
+// (`usable`) has memory for `length` elements. Read next: checks.hpp, loops.hpp.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct Block {
   std::ptrdiff_t step = 1;
   BlockKind kind = BlockKind::library;
   bool admitted = true;
-  void* owner = nullptr;  ///< the complex block of a derived one
+  void* owner = nullptr;  ///< for a derived block, its complex block
   tranship_vsip_keeper keeper = nullptr;
 };
 
@@ -48,8 +48,8 @@ struct Dimension {
   vsip_length length = 0;
 };
 
-/// Dimensions in the order of indices: (i) of a vector, (row, column) of a matrix, (z, y, x) of a tensor. The stride of
-/// dimension 0 of a matrix is the column stride.
+/// Dimensions are in the order of indices: (i) for a vector, (row, column) for a matrix, (z, y, x) for a tensor. The
+/// stride of dimension 0 of a matrix is the column stride.
 template <class B, int N>
 struct View {
   using Block = B;
@@ -61,7 +61,7 @@ struct View {
   tranship_vsip_keeper keeper = nullptr;
 };
 
-/// Another library has lent the object, and wants to keep it.
+/// Returns true if another library has lent the object and keeps it.
 template <class O>
 bool is_kept(const O& object) {
   return object.keeper && object.keeper(&object);
@@ -75,7 +75,7 @@ struct Place {
   T* data;
   std::array<std::ptrdiff_t, N> strides;
 };
-/// The same of the two parts of complex elements.
+/// Both parts of complex elements, addressed like a Place.
 template <class T, class C, int N>
 struct ComplexPlace {
   using Scalar = C;
@@ -90,7 +90,7 @@ auto place_of(const V& view) {
   constexpr int n = V::dims;
   const auto& block = *view.block;
   std::array<std::ptrdiff_t, n> strides{};
-  // A dimension of one element may have any stride.
+  // A dimension of one element may have any stride, so the product may overflow.
   for (int d = 0; d < n; ++d)
     strides[d] = std::ptrdiff_t(std::size_t(view.dimensions[d].stride) * std::size_t(block.step));
   const std::ptrdiff_t first = std::ptrdiff_t(view.offset) * block.step;

@@ -1,11 +1,11 @@
-// Private: What the names of elementwise functions mean, one function object each, for every element type that has it.
+// Private: The meaning of each elementwise function: one function object for every element type that has it.
 #pragma once
 
 #include <tranship/face/vsip/loops.hpp>
 
 namespace tranship::vsip {
 
-/// Integers wrap around: they are computed without a sign.
+/// Integers wrap around, so they are computed in unsigned types.
 template <class T>
 using Wide = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 
@@ -29,7 +29,7 @@ TRANSHIP_UNARY(tan, std::tan(a))
 TRANSHIP_UNARY(tanh, std::tanh(a))
 #undef TRANSHIP_UNARY
 
-// Of real and of complex numbers.
+// Functions of real and of complex numbers.
 #define TRANSHIP_UNARY(NAME)                     \
   struct Op_##NAME {                             \
     template <class T>                           \
@@ -98,7 +98,7 @@ TRANSHIP_ARITHMETIC(sub, -)
 TRANSHIP_ARITHMETIC(mul, *)
 #undef TRANSHIP_ARITHMETIC
 inline constexpr auto op_div = [](auto a, auto b) { return a / b; };
-// To whole numbers; halves become even, in the rounding that programs start with.
+// Conversions to whole numbers. Halves go to the even neighbour, in the rounding mode with which programs start.
 inline constexpr auto op_floor = [](auto a) { return std::floor(a); };
 inline constexpr auto op_ceil = [](auto a) { return std::ceil(a); };
 inline constexpr auto op_round = [](auto a) { return std::nearbyint(a); };
@@ -112,7 +112,7 @@ inline constexpr auto op_minmg = [](auto a, auto b) { return op_min(magnitude(a)
 inline constexpr auto op_and = [](auto a, auto b) { return decltype(a)(a & b); };
 inline constexpr auto op_or = [](auto a, auto b) { return decltype(a)(a | b); };
 inline constexpr auto op_xor = [](auto a, auto b) { return decltype(a)(a ^ b); };
-// Of Boolean values: every value but zero is true.
+// Functions of Boolean values: every value but zero is true.
 inline constexpr auto logic_and = [](vsip_scalar_bl a, vsip_scalar_bl b) { return vsip_scalar_bl(a && b); };
 inline constexpr auto logic_or = [](vsip_scalar_bl a, vsip_scalar_bl b) { return vsip_scalar_bl(a || b); };
 inline constexpr auto logic_xor = [](vsip_scalar_bl a, vsip_scalar_bl b) { return vsip_scalar_bl(!a != !b); };

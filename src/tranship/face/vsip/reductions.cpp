@@ -13,7 +13,7 @@ struct Accumulated {
       std::conditional_t<std::is_floating_point_v<T>, double, Wide<std::conditional_t<std::is_integral_v<T>, T, int>>>;
 };
 
-/// The sum of f(element).
+/// Returns the sum of f(element).
 template <class S, class F, class V>
 S sum(F f, const V& view) {
   S total{};
@@ -86,7 +86,7 @@ void set_index(vsip_scalar_mi* to, const std::array<vsip_index, 2>& index) {
   *to = {index[0], index[1]};
 }
 
-/// The first element for which `better(key, best)` holds of no later one; 0 for a view without elements.
+/// Returns the key of the first element that no later element is better than; 0 for a view without elements.
 template <class K, class F, class B, class V, class I>
 K extreme(const char* call, F key, B better, const V* a, I* index) {
   if (!usable_view(call, a)) return K{};
@@ -164,7 +164,7 @@ vsip_length indices_of_true(const char* call, const V* a, R* r) {
   }
   if (!usable_view(call, r)) return 0;
   vsip_index next = 0;
-  // Neighbours in memory come together: column by column where columns have the smaller stride.
+  // Walks along the smaller stride, so that neighbours in memory come together.
   V walked = *a;
   bool turned = false;
   if constexpr (V::dims == 2) {

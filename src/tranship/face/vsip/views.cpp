@@ -31,7 +31,7 @@ V* bind_view(const char* call, const B* block, vsip_offset offset, const Dimensi
   return make_view<V>(const_cast<B*>(block), offset, dimensions);
 }
 
-/// A new block with a dense view of it; `order` lists the dimensions from slowest to fastest.
+/// Creates a block with a dense view of it; `order` lists the dimensions from slowest to fastest.
 template <class V>
 V* create_view(const char* call, const std::array<vsip_length, V::dims>& lengths,
                const std::array<int, V::dims>& order) {
@@ -74,7 +74,7 @@ V* sub_view(const char* call, const V* view, const std::array<vsip_index, V::dim
   return make_view<V>(view->block, offset_of(*view, first), dimensions);
 }
 
-/// The view whose dimension d is dimension order[d] of `view`.
+/// Returns the view whose dimension d is dimension order[d] of `view`.
 template <class V>
 V* permuted_view(const char* call, const V* view, const std::array<int, V::dims>& order) {
   if (!living_view(call, view)) return nullptr;
@@ -83,7 +83,7 @@ V* permuted_view(const char* call, const V* view, const std::array<int, V::dims>
   return make_view<V>(view->block, view->offset, dimensions);
 }
 
-/// The view of fewer dimensions: those that `kept` names, at `index` of the others.
+/// Returns a view of fewer dimensions: those that `kept` names, at `index` of the others.
 template <class To, class V>
 To* slice_view(const char* call, const V* view, const std::array<int, To::dims>& kept,
                const std::array<vsip_index, V::dims>& index) {
@@ -218,7 +218,7 @@ tranship_vsip_place place_for_users(const char* call, const V* view) {
   return out;
 }
 
-/// The order of dimensions (z, y, x) that a transpose of a tensor makes.
+/// Returns the order of dimensions (z, y, x) after a transpose of a tensor.
 std::array<int, 3> order_of(vsip_ttrans transpose) {
   switch (transpose) {
     case VSIP_TTRANS_YX:
@@ -267,7 +267,7 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
 
 }  // namespace
 
-// What views of all shapes have. V is the view, A its attributes, P the prefix of the calls.
+// The calls on views of all shapes. V is the view, A its attributes, P the prefix of the calls.
 #define TRANSHIP_COMMON(P, V, A, B, T)                                           \
   V* P##cloneview_##T(const V* view) {                                           \
     return clone_view(#P "cloneview_" #T, view);                                 \

@@ -1,8 +1,8 @@
-// VSIPL views in C++: the elements of a view as an array of 1, 2 or 3 dimensions that is used like std::mdspan,
-// converts to it where the standard library has it, and to tranship's StridedView. Indices are in the order of VSIPL:
-// (i) of a vector, (row, column) of a matrix, (z, y, x) of a tensor. Nothing is copied: an Elements is valid until the
-// block of the view is destroyed, released or rebound. Making one costs a call; element access is inline and compiles
-// to address arithmetic.
+// VSIPL views in C++: the elements of a view as an array of 1, 2 or 3 dimensions that works like std::mdspan and
+// converts to it (where the standard library has it) and to tranship's StridedView. Indices are in the order of VSIPL:
+// (i) for a vector, (row, column) for a matrix, (z, y, x) for a tensor. Nothing is copied: an Elements is valid until
+// the block of the view is destroyed, released or rebound. Making one costs a call; element access is inline and
+// compiles to address arithmetic.
 #pragma once
 
 #include <array>
@@ -41,13 +41,13 @@ class Elements {
     return data_[offset];
   }
 
-  /// Throws `invalid_use` where M has a layout that cannot have these strides.
+  /// Throws `invalid_use` when the layout of M cannot have these strides.
   template <MdspanLike M>
   operator M() const {
     return detail::make_mdspan<M>(data_, indices(lengths_), indices(strides_));
   }
 
-  /// Throws nothing. The element type of T must be one of tranship's.
+  /// Never throws. T must be one of tranship's element types.
   operator StridedView() const {
     static_assert(has_element_type<value_type>, "an element type of tranship");
     StridedView view;
@@ -71,20 +71,20 @@ class Elements {
   std::array<std::size_t, N> lengths_;
 };
 
-/// The two parts of complex elements, in whatever storage: element (i, ...) is real(i, ...) + i * imaginary(i, ...).
+/// The two parts of complex elements, interleaved or split: element (i, ...) is real(i, ...) + i * imaginary(i, ...).
 template <class T, int N>
 struct Parts {
   Elements<T, N> real;
   Elements<T, N> imaginary;
 
-  /// Whether the parts alternate in memory, as in std::complex.
+  /// Returns true when the parts alternate in memory, as in std::complex.
   bool is_interleaved() const noexcept {
     if (imaginary.data_handle() != real.data_handle() + 1) return false;
     for (std::size_t d = 0; d < std::size_t(N); ++d)
       if (real.stride(d) % 2 != 0) return false;
     return true;
   }
-  /// The same elements as std::complex. Throws `invalid_use` for split storage.
+  /// Returns the elements as std::complex. Throws `invalid_use` for split storage.
   Elements<std::complex<T>, N> interleaved() const {
     if (!is_interleaved())
       throw Error(ErrorCode::invalid_use, "the view has split storage: its parts do not alternate in memory");
@@ -121,8 +121,8 @@ Parts<T, N> parts_at(const tranship_vsip_place& place) {
 
 }  // namespace detail
 
-// elements(view), for views of every shape of float, double, int, short, ...; parts(view), for complex ones. The view
-// is admitted, and not NULL.
+// elements(view) takes a real view of any shape and type (float, double, int, short, ...); parts(view) takes a complex
+// one. The view must be admitted and not NULL.
 #define TRANSHIP_VSIP_REAL_ELEMENTS(T)                                              \
   inline Elements<vsip_scalar_##T, 1> elements(const vsip_vview_##T* view) {        \
     return detail::elements_at<vsip_scalar_##T, 1>(tranship_vsip_vplace_##T(view)); \

@@ -12,7 +12,7 @@
  * at offset + i * col_stride + j * row_stride of its block: the column stride leads from a row to the next one.
  *
  * Storage. A block that this library creates for complex elements is interleaved. A user block is interleaved or split,
- * as it was bound. Functions accept both in any combination, strides of any sign, and zero strides of inputs.
+ * as it was bound. Functions accept both in any combination, strides of any sign, and inputs with zero strides.
  *
  * Errors. A function that creates an object returns NULL when it cannot. Destroying NULL does nothing. Other wrong
  * arguments are undefined with the library `tranship::vsip`; the library `tranship::vsip_checked` finds them, names the
@@ -102,7 +102,7 @@ typedef struct {
 
 /* ---- Options ---------------------------------------------------------------------------------------------------- */
 
-/* In C++, too, any number fits into an enumeration: the checked library names a wrong one. */
+/* In C++ as in C, an enumeration may hold any number; the checked library reports an invalid one. */
 #ifdef __cplusplus
 #define TRANSHIP_VSIP_INT : int
 #else
@@ -115,7 +115,7 @@ typedef enum TRANSHIP_VSIP_INT {
   VSIP_MEM_SHARED = 3,
   VSIP_MEM_SHARED_RDONLY = 4,
   VSIP_MEM_SHARED_CONST = 5
-} vsip_memory_hint; /* accepted; it changes nothing */
+} vsip_memory_hint; /* accepted and ignored */
 typedef enum TRANSHIP_VSIP_INT { VSIP_CMPLX_INTERLEAVED = 0, VSIP_CMPLX_SPLIT = 1, VSIP_CMPLX_NONE = 2 } vsip_cmplx_mem;
 typedef enum TRANSHIP_VSIP_INT { VSIP_ROW = 0, VSIP_COL = 1 } vsip_major;
 typedef enum TRANSHIP_VSIP_INT { VSIP_TRAILING = 0, VSIP_LEADING = 1 } vsip_tmajor;
@@ -141,9 +141,9 @@ int vsip_finalize(void* options);
 vsip_cmplx_mem vsip_cstorage(void);
 
 /* ---- Tables ----------------------------------------------------------------------------------------------------- */
-/* What follows declares each family of functions once and repeats it for the element types of a list. X takes the
- * suffix, and before it how names begin: vsip_ or, for complex elements, vsip_c. In the lists of C++ sources it takes
- * the letter alone (nothing, or c), which C89 does not allow. */
+/* The macros below declare each family of functions once and repeat it for the element types of a list. X takes the
+ * suffix and, before it, the beginning of the names: vsip_ or, for complex elements, vsip_c. In the lists of C++
+ * sources it takes the letter alone (nothing, or c), which C89 does not allow. */
 
 #define TRANSHIP_VSIP_FLOATS(X) X(f) X(d)
 #define TRANSHIP_VSIP_INTEGERS(X) X(i) X(si) X(us) X(li) X(ul) X(uc)
@@ -492,7 +492,7 @@ TRANSHIP_VSIP_UNARY(not, bl)
 #define TRANSHIP_VSIP_DECLARE(A, B) TRANSHIP_VSIP_ROUNDINGS(TRANSHIP_VSIP_ROUND, A, B)
 TRANSHIP_VSIP_ROUNDED_PAIRS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-/* Of vectors of indices. */
+/* Comparisons of vectors of indices. */
 void vsip_vadd_vi(const vsip_vview_vi* a, const vsip_vview_vi* b, const vsip_vview_vi* r);
 void vsip_svadd_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r);
 void vsip_svsub_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r);
@@ -566,7 +566,7 @@ TRANSHIP_VSIP_DECLARE(vsip_c, f)
 TRANSHIP_VSIP_DECLARE(vsip_c, d)
 #undef TRANSHIP_VSIP_DECLARE
 
-/* The same, of vectors of integers and of indices. */
+/* The same functions for vectors of integers and of indices. */
 #define TRANSHIP_VSIP_DECLARE(T)                                                                       \
   void vsip_vswap_##T(const vsip_vview_##T* a, const vsip_vview_##T* b);                               \
   void vsip_vgather_##T(const vsip_vview_##T* a, const vsip_vview_vi* index, const vsip_vview_##T* r); \
@@ -834,7 +834,7 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-/* The same with the result behind the last argument: the names in capitals. */
+/* In capitals: the same functions, with a pointer to the result as last argument. */
 #define TRANSHIP_VSIP_TO_ONE(LARGE, SMALL, T, A)                           \
   TRANSHIP_VSIP_INLINE void vsip_##LARGE##_##T(A a, vsip_cscalar_##T* r) { \
     *r = vsip_##SMALL##_##T(a);                                            \
@@ -959,17 +959,18 @@ TRANSHIP_VSIP_INLINE vsip_index vsip_colindex(vsip_scalar_mi index) {
 
 /* ---- Additions of tranship -------------------------------------------------------------------------------------- */
 
-/* What the library `tranship::vsip_checked` calls for a wrong call: with the name of the function and a message that
- * names both numbers. When the handler returns, the call that failed has no effect and returns 0 or NULL. Without a
- * handler, the message goes to the standard error stream and the program aborts. Returns the previous handler (NULL at
- * first). `tranship::vsip` calls it in one case: an FFT finds no memory for its plan. */
+/* Sets the handler that the library `tranship::vsip_checked` calls for a wrong call, with the name of the function and
+ * a message that names both numbers. When the handler returns, the failed call has no effect and returns 0 or NULL.
+ * Without a handler, the message goes to the standard error stream and the program aborts. Returns the previous handler
+ * (NULL at first). `tranship::vsip` calls the handler in one case: an FFT finds no memory for its plan. */
 typedef void (*tranship_vsip_handler)(const char* call, const char* message);
 tranship_vsip_handler tranship_vsip_set_handler(tranship_vsip_handler handler);
 
-/* Where the elements of a view are. Element (i, j, k) lies at data + i * strides[0] + j * strides[1] + k * strides[2],
- * in units of vsip_scalar (for complex elements, of the parts, whose imaginary one has the same strides from
- * `imaginary`). The addresses are those of the first element, and stay valid until the block is destroyed, released or
- * rebound. `imaginary` is NULL for views of real elements. */
+/* The place of a view's elements in memory. Element (i, j, k) lies at
+ * data + i * strides[0] + j * strides[1] + k * strides[2], in units of vsip_scalar. For complex elements, `data` points
+ * to real parts and `imaginary` to imaginary parts, with the same strides in units of a part; `imaginary` is NULL for
+ * real elements. The addresses are those of the first element, and stay valid until the block is destroyed, released or
+ * rebound. */
 typedef struct {
   void* data;
   void* imaginary;
@@ -987,9 +988,8 @@ TRANSHIP_VSIP_TENSOR_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* For libraries that lend views and blocks to a program, as dri.h does. `keeper(object)` is called before the view or
- * the block is destroyed, by any of the calls that do so. Where it returns 0 the object is destroyed; otherwise the
- * object stays, and the call returns what it returns else. NULL: it is destroyed without being asked for, as at first.
- */
+ * the block is destroyed, by any of the calls that do so. If it returns 0, the object is destroyed; otherwise the
+ * object stays, and the call returns its usual value. NULL, the default, destroys the object without a call. */
 typedef int (*tranship_vsip_keeper)(const void* object);
 #define TRANSHIP_VSIP_DECLARE(P, T) void tranship_##P##vkeep_##T(P##vview_##T* view, tranship_vsip_keeper keeper);
 TRANSHIP_VSIP_VECTOR_NAMES(TRANSHIP_VSIP_DECLARE)

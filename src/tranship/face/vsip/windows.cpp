@@ -14,7 +14,7 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-/// A new vector w of n elements whose element i is value(i); it is symmetric, and only its first half is asked for.
+/// Sets element i of the new vector w to value(i). The window is symmetric, so only its first half is computed.
 template <class F, class V>
 V* window(V* w, vsip_length n, F value) {
   if (!w) return nullptr;
@@ -26,7 +26,7 @@ V* window(V* w, vsip_length n, F value) {
   return w;
 }
 
-/// i / (n - 1), the position in a window of n elements; a window of one element is its middle.
+/// Returns i / (n - 1), the position in a window of n elements. A window of one element is at its middle.
 double position(double i, vsip_length n) {
   return n > 1 ? i / double(n - 1) : 0.5;
 }
@@ -40,16 +40,16 @@ double bessel_i0(double x) {
   return sum;
 }
 
-/// The Chebyshev polynomial of this degree at cosh(reach) * cos(angle), which is not negative. By half angles: near 1
-/// the argument itself has too few digits.
+/// Returns the Chebyshev polynomial of this degree at cosh(reach) * cos(angle), which is not negative. Uses half
+/// angles, because near 1 the argument itself has too few digits.
 double chebyshev(double degree, double reach, double angle) {
   const double up = std::sinh(reach / 2), down = std::sin(angle / 2);
-  const double above = up * up * std::cos(angle) - down * down;  // half of what the argument is above 1
+  const double above = up * up * std::cos(angle) - down * down;  // half of the amount by which the argument exceeds 1
   if (above >= 0) return std::cosh(degree * 2 * std::asinh(std::sqrt(above)));
   return std::cos(degree * 2 * std::asin(std::sqrt(-above)));
 }
 
-/// The samples of the window, which `create` makes room for; NULL where memory is short.
+/// Returns the samples of the window, in the vector that `create` makes; NULL when memory is short.
 template <class F>
 auto chebyshev_window(vsip_length n, double ripple_db, F create) {
   using W = decltype(create());
@@ -57,7 +57,7 @@ auto chebyshev_window(vsip_length n, double ripple_db, F create) {
   return guarded<W>(nullptr, [&]() -> W {
     const auto degree = double(n - 1);
     const double reach = std::acosh(std::pow(10.0, std::abs(ripple_db) / 20)) / degree;
-    // Frequency k has the phase that puts the middle of the window at (n - 1) / 2.
+    // This phase puts the middle of the window at (n - 1) / 2.
     std::vector<double> spectrum(n / 2 * 2 + 2), samples(n);
     for (vsip_index k = 0; k <= n / 2; ++k) {
       const double angle = pi * double(k) / double(n);

@@ -22,7 +22,7 @@ std::string line_of(const std::string& text) {
   return fmt::format("{} {:08x}\n", text, checksum_of(text));
 }
 
-/// The text of the first line of `rest` without its checksum, which must be right; takes it off.
+/// Removes the first line from `rest` and returns its text without the checksum; nothing if the checksum is wrong.
 std::optional<std::string_view> take_line(std::string_view& rest) {
   const std::size_t end = rest.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::string_view> take_line(std::string_view& rest) {
   return line.substr(0, space);
 }
 
-/// Takes the next word off, and reads it as a number.
+/// Removes the next word and parses it as a number.
 template <class Number>
 bool take_number(std::string_view& line, Number& out, int base = 10) {
   const std::string_view word = line.substr(0, line.find(' '));

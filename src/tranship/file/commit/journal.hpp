@@ -1,8 +1,9 @@
-// Private: Journal, which blocks of an unfinished target are on the disk, so that a later run can go on from there.
+// Private: Journal, the list of the blocks of an unfinished target that are on the disk, from which a later run
+// continues.
 //
-// Text, one record a line, each with its own checksum at the end: the first line says which work it is, which file or
-// directory it speaks of and its inode; each other line names blocks that follow each other, and what they contribute
-// to the checksum of their file. A line is written when what it says is on the disk. A line that is torn, and whatever
+// It is text with one record per line, and each line ends with its own checksum. The first line identifies the work,
+// the file or directory, and its inode. Each other line names consecutive blocks and their contribution to the checksum
+// of their file. A line is written once its blocks are on the disk. A torn line and all lines after it are ignored.
 // comes after it, does not count.
 #pragma once
 
@@ -25,10 +26,10 @@ struct FinishedBlocks {
   friend bool operator==(const FinishedBlocks&, const FinishedBlocks&) = default;
 };
 
-/// What a journal is about.
+/// The work and the file or directory that a journal describes.
 struct JournalSubject {
-  std::uint64_t work = 0;  ///< a number that two runs share exactly when one may go on with the other's work
-  std::string name;        ///< of the file or directory
+  std::uint64_t work = 0;  ///< equal for two runs exactly when one may continue the other's work
+  std::string name;        ///< name of the file or directory
   std::uint64_t inode = 0;
   friend bool operator==(const JournalSubject&, const JournalSubject&) = default;
 };
@@ -36,20 +37,20 @@ struct JournalSubject {
 struct JournalContents {
   JournalSubject subject;
   std::vector<FinishedBlocks> finished;
-  Index good_bytes = 0;  ///< up to the first line that does not count
+  Index good_bytes = 0;  ///< up to the first line that is ignored
 };
 
-/// What a file says; empty contents (work 0) where there is none, or none that can be read.
+/// Reads a journal; returns empty contents (work 0) if there is none or it cannot be read.
 JournalContents read_journal(const std::string& path);
 
 class Journal {
  public:
   /// Begins a journal. Throws `io`.
   static Journal begin(const std::string& path, const JournalSubject& subject);
-  /// Goes on with one that was read. Throws `io`.
+  /// Continues a journal that was read. Throws `io`.
   static Journal resume(const std::string& path, const JournalContents& contents);
 
-  /// They are in the journal on the disk when this returns. Throws `io`.
+  /// Appends blocks; they are in the journal on the disk when this returns. Throws `io`.
   void append(std::span<const FinishedBlocks> finished);
 
  private:

@@ -11,10 +11,10 @@
 namespace tranship {
 namespace {
 
-// So many small files are not left unsynced, whatever their bytes.
+// Limits how many small files stay unsynced, however few bytes they have.
 constexpr std::size_t pending_max = std::size_t(1) << 16;
 
-/// Blocks that follow each other become one record.
+/// Joins consecutive blocks into one record.
 std::vector<FinishedBlocks> joined(std::vector<FinishedBlocks> blocks) {
   std::sort(blocks.begin(), blocks.end(), [](const FinishedBlocks& a, const FinishedBlocks& b) {
     return std::tie(a.job, a.part, a.first) < std::tie(b.job, b.part, b.first);
@@ -87,7 +87,7 @@ bool Progress::take_over(std::span<const FinishedBlocks> finished) {
 }
 
 bool Progress::finished_before(const BlockAddress& at) const {
-  const auto& blocks = parts_[at.job][at.part].finished_before;  // does not change while blocks are assembled
+  const auto& blocks = parts_[at.job][at.part].finished_before;  // constant while blocks are assembled
   return !blocks.empty() && blocks[at.number];
 }
 
@@ -125,7 +125,7 @@ void Progress::settle() {
 
 void Progress::finish() {
   settle();
-  // One file may hold parts of many jobs, or none.
+  // One file may hold parts of many jobs, or of no job.
   std::set<FileOf> written;
   std::set<const FileSet*> sets;
   for (std::size_t job = 0; job < parts_.size(); ++job) {

@@ -1,5 +1,5 @@
-// Private: Progress, what of a reshard is done. Finished blocks are counted; now and then those whose bytes have
-// reached the disk are written into the journal, so that a run that is killed loses little and is gone on with.
+// Private: Progress, which counts the finished blocks of a reshard. From time to time it writes the blocks whose bytes
+// have reached the disk into the journal, so that a killed run loses little and a later run continues it.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,36 @@
 
 namespace tranship {
 
-/// Threads may use it at once.
+/// Threads may use it concurrently.
 class Progress {
  public:
-  /// The first of the plans make the target, the others intermediates. `sync_interval_bytes`: what is written between
-  /// two entries in the journal.
+  /// The first `targets` plans make the target, the others make intermediates. `sync_interval_bytes` are written
+  /// between two entries in the journal.
   Progress(std::span<const std::unique_ptr<const BlockPlan>> plans, std::size_t targets, Index sync_interval_bytes);
 
-  /// Takes over what an earlier run has finished. False, and nothing is taken, where it does not fit the blocks.
+  /// Takes over the blocks that an earlier run has finished. Returns false, and takes none, if they do not fit the
+  /// plans.
   bool take_over(std::span<const FinishedBlocks> finished);
   void keep_journal(Journal journal) { journal_.emplace(std::move(journal)); }
 
   bool finished_before(const BlockAddress& at) const;
-  /// A block has been written; `contribution` is its share in the checksum of its file. Now and then this syncs files
-  /// and writes the journal, on the thread that calls; throws `io` then.
+  /// Counts a block that has been written; `contribution` is its share in the checksum of its file. From time to time
+  /// this syncs files and writes the journal, on the calling thread, and may throw `io`.
   void add(const BlockAddress& at, Index bytes, std::uint32_t contribution);
-  /// Syncs every file that was written to since the last time, and writes the journal. Throws `io`.
+  /// Syncs every file that was written to since the last call, and writes the journal. Throws `io`.
   void settle();
-  /// The same when all is written, and also syncs the files that no block was written to.
+  /// Settles when all is written, and also syncs the files to which no block was written.
   void finish();
 
   struct Totals {
-    Index bytes = 0;            ///< of the target
-    Index bytes_moved = 0;      ///< and of intermediates
-    Index parts = 0;            ///< of the target, all blocks of which are finished
-    Index bytes_journaled = 0;  ///< of those moved, that a later run need not write
-    Index bytes_resumed = 0;    ///< of the target, that an earlier run wrote
+    Index bytes = 0;            ///< written to the target
+    Index bytes_moved = 0;      ///< written to the target and to intermediates
+    Index parts = 0;            ///< parts of the target whose blocks are all finished
+    Index bytes_journaled = 0;  ///< those of bytes_moved that a later run need not write
+    Index bytes_resumed = 0;    ///< those of the target that an earlier run wrote
   };
   Totals totals() const;
-  /// What the finished blocks of a part contribute.
+  /// Returns the contribution of a part's finished blocks to the checksum of its file.
   std::uint32_t contribution(Index job, Index part) const;
 
  private:
@@ -63,12 +64,12 @@ class Progress {
   std::span<const std::unique_ptr<const BlockPlan>> plans_;
   Index targets_;
   Index sync_interval_bytes_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<std::vector<Part>> parts_;
   Totals totals_;
   std::vector<Pending> pending_;
   Index pending_bytes_ = 0;
-  std::mutex journal_mutex_;  // one thread at a time writes it
+  std::mutex journal_mutex_;  // held by the thread that writes the journal
   std::optional<Journal> journal_;
 };
 

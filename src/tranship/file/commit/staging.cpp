@@ -21,15 +21,15 @@ namespace fs = std::filesystem;
 using posix::FileDescriptor;
 using posix::io_error;
 
-/// Who holds the lock, as he wrote it there.
+/// Returns the process that holds the lock, which it has written there.
 std::string holder_of(int lock) {
   char text[32] = {};
   const ssize_t length = ::pread(lock, text, sizeof text - 1, 0);
   return length > 0 ? fmt::format(" (process {})", std::string(text, static_cast<std::size_t>(length))) : "";
 }
 
-/// False where the folder has vanished. Throws for what another user may have put there: writing to it is writing
-/// wherever it leads.
+/// Returns false if the folder has vanished. Throws for anything that another user may have put there, because writing
+/// to a link would write wherever it leads.
 bool is_ours(const std::string& folder) {
   struct stat found;
   if (::lstat(folder.c_str(), &found) != 0) {
@@ -46,13 +46,13 @@ bool is_ours(const std::string& folder) {
   return true;
 }
 
-/// Whether a name in the folder is of what a run makes or replaces.
+/// Returns true if a run makes or replaces entries of this name in the folder.
 bool is_staged(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with("new-") || name == "old";
 }
 
-/// True where the target exists.
+/// Returns true if the target exists. Throws if it must not be replaced.
 bool may_be_replaced(const std::string& target, StagedKind kind, const std::string& marker) {
   return kind == StagedKind::directory ? directory_may_be_replaced(target, marker) : file_may_be_replaced(target);
 }
@@ -61,7 +61,7 @@ Error came_up(const std::string& target) {
   return make_error(ErrorCode::invalid_use, "'{}' came up while it was made anew: it is not replaced", target);
 }
 
-/// The lock of a folder that may be made, or removed by its last user, at any moment; -1 to try again.
+/// Returns the lock of a folder that may be made, or removed by its last user, at any moment; -1: try again.
 int try_lock(const std::string& folder, const std::string& target) {
   if (posix::disk.mkdir(folder.c_str(), 0777) != 0) {
     if (errno != EEXIST) throw io_error("create", folder, errno);
@@ -114,7 +114,7 @@ Result<Staging> Staging::open(const std::string& requested, StagedKind kind, con
     may_be_replaced(target, kind, marker);
     check_replacing_is_permitted(target);
     const std::string folder = name_beside(target, "partial");
-    // Others that end while we begin make us try again, but not for ever.
+    // Other runs that end while this one begins make it try again, but not forever.
     for (int tries = 0; tries < 1000; ++tries)
       if (const int lock = try_lock(folder, target); lock >= 0) {
         Staging out(target, kind, marker, FileDescriptor(lock));
@@ -129,7 +129,7 @@ Result<Staging> Staging::open(const std::string& requested, StagedKind kind, con
 
 void Staging::remove() noexcept {
   if (folder_.empty()) return;
-  // The journal first: without it, whatever else is left is nothing to go on with. And only what is ours.
+  // Removes the journal first, because without it no run continues the rest, and then only what runs have made.
   std::error_code ignored;
   posix::disk.unlink(journal().c_str());
   for (fs::directory_iterator entry(folder_, ignored), end; !ignored && entry != end; entry.increment(ignored))
@@ -179,7 +179,7 @@ std::uint64_t Staging::inode() const {
   return status.st_ino;
 }
 
-/// After a run that was killed between two steps; a target that came up meanwhile stays.
+/// Undoes the first of two steps after a run was killed between them. A target that has appeared meanwhile stays.
 void Staging::put_back_what_was_set_aside() {
   struct stat status;
   if (::lstat(target_.c_str(), &status) == 0 || ::lstat(set_aside().c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
@@ -206,14 +206,14 @@ void Staging::put_in_place() {
     if (posix::disk.rename(path().c_str(), target_.c_str()) != 0) throw io_error("put in place", target_, errno);
     return;
   }
-  // A target that comes up between the look and the rename makes the rename fail instead of being lost.
+  // If a target appears between the look and the rename, the rename fails and the target is not lost.
   if (posix::disk.renameat2(AT_FDCWD, path().c_str(), AT_FDCWD, target_.c_str(),
                             exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0)
     return;
   if (errno == EEXIST) throw came_up(target_);
   const bool cannot = errno == EINVAL || errno == ENOSYS || errno == EXDEV || errno == EOPNOTSUPP;
   if (cannot && exists) return replace_in_two_steps();
-  // Without the flag, rename still refuses to replace a directory that holds anything.
+  // Without the flag, rename still refuses to replace a directory that is not empty.
   if (!cannot || posix::disk.rename(path().c_str(), target_.c_str()) != 0)
     throw io_error("put in place", target_, errno);
 }

@@ -1,13 +1,13 @@
-// Private: Staging, where a new file or directory is made beside its target, and how it takes the target's place.
+// Private: Staging, which makes a new file or directory beside its target and puts it in the target's place.
 //
-//   .<name>.partial/lock          held by the one run that works here, and freed by its end, however it ends
+//   .<name>.partial/lock          held by the one run that works here; freed when it ends, however it ends
 //   .<name>.partial/journal       see journal.hpp
 //   .<name>.partial/new-<random>  the new file, or the new directory
-//   .<name>.partial/old           the old directory, where the file system cannot exchange two in one step
+//   .<name>.partial/old           the old directory, if the file system cannot exchange two in one step
 //
-// The target is the old one or the new one at any moment; what a killed run leaves in the folder, the next run uses or
-// removes. Where two directories cannot be exchanged (NFS), the old one moves to the folder and then the new one to its
-// place: a run that is killed between the two leaves no target, and the next run puts the old one back first.
+// At any moment the target is the old one or the new one. The next run uses or removes what a killed run leaves in the
+// folder. If two directories cannot be exchanged (NFS), the old one moves to the folder and then the new one to its
+// place: a run that is killed between the two leaves no target, and the next run first puts the old one back.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,13 @@ class Staging {
  public:
   Staging(Staging&& other) noexcept;
   Staging& operator=(Staging&&) = delete;
-  /// Removes what was made, unless it was committed or kept.
+  /// Removes the new file or directory, unless it was committed or kept.
   ~Staging();
 
-  /// Makes or takes over the folder beside `target` and locks it. `marker` names the file that makes a directory one of
-  /// ours: one without it is never replaced. Fails with `invalid_use` where the target is of another kind, could not be
-  /// replaced in the end or another run works on it, and where the folder's name leads elsewhere; and with `io`.
+  /// Makes or takes over the folder beside `target` and locks it. `marker` is the name of the file that marks a
+  /// directory as tranship's; a directory without it is never replaced. Fails with `invalid_use` if the target is of
+  /// another kind, could not be replaced in the end or is being written by another run, and if the folder's name leads
+  /// elsewhere; and with `io`.
   static Result<Staging> open(const std::string& target, StagedKind kind, const std::string& marker);
 
   /// The target without symbolic links.
@@ -39,23 +40,23 @@ class Staging {
   StagedKind kind() const noexcept { return kind_; }
   std::string journal() const { return folder_ + "/journal"; }
 
-  /// Removes what an earlier run has left, and begins the new file or directory under a name that nothing had before.
-  /// Throws `io`.
+  /// Removes what an earlier run has left, and begins the new file or directory under a name that was never used
+  /// before. Throws `io`.
   void begin();
-  /// Goes on with what an earlier run began. False where there is nothing of this name and inode.
+  /// Continues what an earlier run began. Returns false if nothing has this name and inode.
   bool resume(const std::string& name, std::uint64_t inode);
-  /// After begin() or resume(): the new file or directory, its name in the folder, and its inode.
+  /// After begin() or resume(): the path of the new file or directory, its name in the folder, and its inode.
   std::string path() const { return folder_ + "/" + name_; }
-  /// A file that is needed until the target is complete, and gone when it is in its place.
+  /// A file that is needed until the target is complete. It is removed once the target is in its place.
   std::string intermediate() const { return path() + "-intermediate"; }
   const std::string& name() const noexcept { return name_; }
   std::uint64_t inode() const;
 
-  /// Leaves everything where it is when the object ends.
+  /// Makes the destructor leave everything where it is.
   void keep() noexcept { kept_ = true; }
-  /// Puts it in the target's place in one step, and waits until that is on the disk; then removes the folder and what
-  /// was replaced. All files must be synced. Throws `invalid_use` (a target that came up meanwhile, or
-  /// is of another kind by now) and `io`.
+  /// Puts the new file or directory in the target's place in one step, waits until that is on the disk, and removes the
+  /// folder and the replaced target. All files must be synced before. Throws `invalid_use` (a target has appeared
+  /// meanwhile, or is of another kind by now) and `io`.
   void commit();
 
  private:
@@ -68,12 +69,12 @@ class Staging {
   void remove() noexcept;
 
   std::string target_;
-  std::string folder_;  // empty once it is gone or moved from
+  std::string folder_;  // empty once the folder is removed, or after a move
   StagedKind kind_;
   std::string marker_;
   std::string name_;
   posix::FileDescriptor lock_;
-  bool replaces_ = false;  // something stood at the target when it was locked
+  bool replaces_ = false;  // a target existed when it was locked
   bool kept_ = false;
 };
 

@@ -8,10 +8,10 @@
 namespace tranship {
 namespace {
 
-// A block that is larger than the caches gains nothing.
+// Blocks that are larger than the caches gain nothing.
 constexpr Index block_bytes_max_ever = Index(1) << 20;
 
-/// The cells of a box that follow each other in the file of its part.
+/// Returns the number of consecutive cells of a box in the file of its part.
 Index stretch_cells(const StoredPart& part, const Box& box) {
   const Indices order = dimension_order(part.order, box.dims());
   Index out = 1;
@@ -23,7 +23,7 @@ Index stretch_cells(const StoredPart& part, const Box& box) {
   return out;
 }
 
-/// A bound of the bytes of the pages that a box of a part lies in.
+/// Upper bound on the bytes of the pages in which a box of a part lies.
 Index pages_read(const StoredPart& part, const Box& box, Index width) {
   const Indices strides = view_of(part, ElementType::u8, nullptr).strides;
   Index reach = 1;

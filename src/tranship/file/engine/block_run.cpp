@@ -23,13 +23,13 @@
 namespace tranship {
 namespace {
 
-// Rounds that may be under way at once: one whose blocks are written, one that is read, and a few small ones.
+// Rounds in flight at once: one whose blocks are written, one that is read, and a few small ones.
 constexpr std::size_t rounds_max = 4;
-// Plans of parts that are kept from one round to the next.
+// Limits on the plans of parts that are kept from one round to the next.
 constexpr std::size_t plans_max = 8192;
 constexpr Index plan_runs_max = Index(1) << 17;
 
-/// What blocks of one job take: the plans of its parts, each made once, or of single blocks.
+/// The plans of the parts of one job, each made once, or of single blocks.
 class PartPlans {
  public:
   explicit PartPlans(const BlockPlan& plan) : plan_(plan) {}
@@ -58,17 +58,17 @@ class PartPlans {
   }
 
   const BlockPlan& plan_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::optional<PartPlanner> planner_;
   std::unordered_map<Index, std::shared_ptr<const PartPlan>> plans_;
   Index runs_ = 0;
 };
 
-/// A round that is under way.
+/// A round in flight.
 struct Round {
   const BlockPlan* plan = nullptr;
   std::shared_ptr<PartPlans> plans;
-  std::unique_ptr<Slab> slab;  // where blocks are assembled from one
+  std::unique_ptr<Slab> slab;  // set if blocks are assembled from a slab
   std::vector<Slab::Piece> loads;
   std::vector<BlockAddress> blocks;
   std::size_t loads_begun = 0, loads_ended = 0, blocks_begun = 0, blocks_ended = 0;
@@ -76,7 +76,7 @@ struct Round {
   bool is_loaded() const { return loads_ended == loads.size(); }
 };
 
-/// What one thread does next: a piece of a slab, or a block.
+/// The next work of one thread: a piece of a slab, or a block.
 struct Task {
   std::list<Round>::iterator round;
   const Slab::Piece* load = nullptr;
@@ -105,14 +105,14 @@ class Team {
   }
 
  private:
-  /// As many threads as the system grants; where that is none, the calling thread works.
+  /// Starts as many threads as the system grants. If it grants none, the calling thread works.
   void start(std::vector<std::thread>& threads, int count) {
     threads.reserve(static_cast<std::size_t>(count));
     const std::lock_guard lock(mutex_);
     try {
       for (; working_ < count; ++working_) threads.emplace_back([this] { work([] {}); });
     } catch (const std::system_error&) {
-      // Those that run do all of the work.
+      // The threads that run do all the work.
     }
   }
 
@@ -132,15 +132,15 @@ class Team {
     changed_.notify_all();
   }
 
-  /// False when there is nothing left to begin.
+  /// Finds the next task. Returns false when there is nothing left to begin.
   bool next(Task& out) {
     std::unique_lock lock(mutex_);
     while (!error_) {
       if (begin_block(out) || begin_load(out)) return true;
       if (begin_round()) continue;
       if (rounds_.empty()) return false;
-      // Other threads load what is needed here, or hold the memory that another round needs. Without an end, wait() is
-      // of GCC 12's library, and programs may run where GCC 11's is.
+      // Other threads load the pieces that are needed here, or hold the memory that another round needs. wait() without
+      // a time limit is in GCC 12's library, but programs may run with GCC 11's.
       changed_.wait_for(lock, std::chrono::hours(1));
     }
     return false;
@@ -175,7 +175,7 @@ class Team {
     if (task.block) ended_.notify_one();
   }
 
-  /// Begins the next round that has anything to do. False where there is none, or no room for it yet.
+  /// Begins the next round that has work. Returns false if there is none, or no room for it yet.
   bool begin_round() {
     if (rounds_.size() >= rounds_max) return false;
     for (; job_ < plans_.size(); ++job_, round_ = 0, parts_.reset()) {
@@ -259,7 +259,7 @@ class Team {
   std::span<const std::unique_ptr<const BlockPlan>> plans_;
   const BlockRunOptions& options_;
   std::atomic<Index> bytes_read_ = 0;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_, ended_;
   int working_ = 0;
   std::exception_ptr error_;
@@ -267,7 +267,7 @@ class Team {
   std::size_t job_ = 0;
   Index round_ = 0;
   std::shared_ptr<PartPlans> parts_;
-  std::list<Round> rounds_;  // the oldest first
+  std::list<Round> rounds_;  // oldest first
   std::vector<std::unique_ptr<Slab>> free_slabs_;
   Index slabs_room_bytes_;
 };

@@ -12,7 +12,7 @@
 namespace tranship {
 namespace {
 
-// Shorter rows are read as a slab: a row costs a call and a page that is needed in part.
+// Shorter rows are read as a slab, because each row costs a call and a page that is needed in part.
 constexpr Index direct_row_bytes = Index(256) << 10;
 
 StoredSide side_of(const StoredParts& array) {
@@ -29,7 +29,7 @@ StoredSide side_of(const StoredParts& array) {
   return out;
 }
 
-/// Bytes of the rows that parts of both sides have in common.
+/// Returns the bytes of the rows that parts of both sides share.
 Index common_row_bytes(const StoredParts& a, const StoredParts& b) {
   const StoredSide side_a = side_of(a), side_b = side_of(b);
   const auto run = [](const AxisParts& axis, Index extent) {
@@ -47,7 +47,7 @@ Index common_row_bytes(const StoredParts& a, const StoredParts& b) {
   return out;
 }
 
-/// The place in the array where a cell that lies beyond its edge takes its value from.
+/// Returns the cell of the array from which a cell beyond its edge takes its value.
 Index inside(const AxisParts& axis, Index cell) {
   const Index extent = axis.extent();
   if (cell >= 0 && cell < extent) return cell;
@@ -57,14 +57,14 @@ Index inside(const AxisParts& axis, Index cell) {
   return cell < 0 ? 0 : extent - 1;
 }
 
-/// One dimension of an array, as an array.
+/// Returns one dimension of an array, as an array.
 ArraySpec along(const ArraySpec& spec, int d) {
   const AxisParts& axis = spec.distribution.axis(d);
   return {spec.type, Distribution({axis.extent()}, Grid({axis.parts()}), {axis.partition()})};
 }
 
-/// Where slabs of at most `extent_max` cells begin, and where the last one ends: at edges where some of those lie close
-/// enough, and evenly between two edges that are farther apart.
+/// Returns where slabs of at most `extent_max` cells begin, and where the last one ends. They begin at edges where
+/// these are close enough, and evenly between two edges that are farther apart.
 std::vector<Index> slab_bounds(const std::vector<Index>& edges, Index extent_max) {
   std::vector<Index> out{0};
   for (std::size_t i = 1; i < edges.size(); ++i) {
@@ -96,7 +96,7 @@ BoxBlocks::BoxBlocks(const BlockJob& job, Index memory_bytes) : BlockPlan(job, m
   const bool is_direct = !job.source->source && common_row_bytes(*job.source, *job.wanted) >= direct_row_bytes;
   const Index slab_bytes = slabs_bytes_max(memory_bytes);
   options.cells_max = std::max<Index>(1, slab_bytes / width_);
-  // What overlap adds to a slab is known once it is cut.
+  // The overlap that a slab needs is known only once the slab is cut, so this tries again with fewer cells.
   for (int tries = 0; tries < 8 && !is_direct && !gathers_; ++tries) {
     const Indices shape = round_shape(options);
     cut_rounds(shape);
@@ -112,7 +112,8 @@ BoxBlocks::BoxBlocks(const BlockJob& job, Index memory_bytes) : BlockPlan(job, m
   slab_bytes_max_ = 0;
 }
 
-/// Where parts of the source begin along a dimension, or chunks of them; where it has one part, those of the target.
+/// Returns where parts of the source, or chunks of them, begin along a dimension; if it has one part, those of the
+/// target.
 std::vector<Index> BoxBlocks::edges_along(int d) const {
   const Distribution &from = job_.source->spec.distribution, &to = job_.wanted->spec.distribution;
   std::vector<Index> out{0};
@@ -143,7 +144,7 @@ void BoxBlocks::cut_rounds(const Indices& shape) {
       auto& pieces = axes_[d].pieces[c];
       const Index extent = axis.local_extent(c);
       for (Index at = 0; at < extent;) {
-        // Cells follow each other but where slices and turns round the array meet, which moves an end by no more than
+        // Cells are consecutive except where slices meet, or turns around the array, which moves an end by at most
         // their overlap.
         const Index cell = axis.cell_of(c, at).cell, in_array = inside(axis, cell);
         const auto slab_end = std::upper_bound(bounds.begin(), bounds.end(), in_array);
@@ -156,7 +157,7 @@ void BoxBlocks::cut_rounds(const Indices& shape) {
           else
             upper = middle;
         }
-        // What lies beyond an edge and goes round the array may be of the same slab again.
+        // Cells beyond a toroidal edge may lie in the same slab again.
         if (!pieces.empty() && pieces.back().slab == slab)
           pieces.back().local.upper = lower;
         else
@@ -169,7 +170,7 @@ void BoxBlocks::cut_rounds(const Indices& shape) {
   if (round_count_ > 0) cut_pieces(longest);
 }
 
-/// Cuts pieces so that blocks are no larger than they may be, along the slowest dimensions of the target.
+/// Cuts pieces along the slowest dimensions of the target, so that no block is too large.
 void BoxBlocks::cut_pieces(const Indices& longest) {
   const Indices order = dimension_order(job_.wanted->order(), longest.size());
   const Indices box = dense_box(longest, order, block_cells_max_);
@@ -193,7 +194,7 @@ void BoxBlocks::find_needs() {
   slab_bytes_max_ = 0;
   if (round_count_ == 0) return;
   const Distribution& to = job_.wanted->spec.distribution;
-  // Who the parts of the source are, any plan that receives says; dimensions are planned apart from each other.
+  // Any plan that receives names the parts of the source, because dimensions are planned independently.
   Place filled{.coordinates = Indices::filled(to.dims(), 0)};
   for (int d = 0; d < to.dims(); ++d)
     while (axes_[d].pieces[filled.coordinates[d]].empty()) ++filled.coordinates[d];
@@ -263,7 +264,7 @@ Indices BoxBlocks::coordinates_of(Index part) const {
   return job_.wanted->spec.distribution.grid().place_at(part).coordinates;
 }
 
-/// The slab of a round along each dimension.
+/// Returns the slab of a round along each dimension.
 Indices BoxBlocks::slabs_of(Index round) const {
   Indices out = Indices::filled(order_.size(), 0);
   for (int k = order_.size() - 1; k >= 0; --k) {
@@ -313,10 +314,10 @@ std::vector<BlockPlan::SlabBox> BoxBlocks::slab(Index round) const {
 }
 
 Indices BoxBlocks::box_between(Index memory_bytes) const {
-  // Chunks are read as a whole.
+  // Chunks are read whole.
   if (!gathers_ || round_count_ == 0 || job_.source->source) return {};
   const StoredSide target = side_of(*job_.wanted);
-  // An eighth of a round is left for what overlap adds.
+  // Leaves an eighth of a round for overlap.
   const Index cells_max = std::max<Index>(1, slabs_bytes_max(memory_bytes) / width_ / 8 * 7);
   return round_shape({.extents = job_.wanted->spec.distribution.extents(),
                       .source = target,
@@ -333,7 +334,7 @@ Index BoxBlocks::bytes_read() const {
   for (Index part = 0; part < static_cast<Index>(job_.wanted->parts.size()); ++part) {
     const PlanSummary plan = summarise(planner.plan(part).moves);
     out = checked_add(out, plan.received.bytes);
-    // Each stretch of a block, which ends where a row or a part of the source ends, has two pages in part.
+    // Each stretch of a block ends where a row or a part of the source ends, and needs two pages in part.
     const Index stretches = plan.received.bytes / direct_row_bytes + block_count(part) * (plan.messages_received + 2);
     out = checked_add(out, checked_multiply(stretches, 2 * page_bytes));
   }

@@ -1,9 +1,9 @@
-// Private: BoxBlocks, blocks of a layout of slices: the array is cut into equal boxes (round_shape.hpp).
+// Private: BoxBlocks, the blocks of a layout of slices: the array is cut into equal boxes (round_shape.hpp).
 //
-// A round is one of the boxes: it needs a slab of the source, a box of each part that meets it, and makes the blocks of
-// all parts of the target that lie in it. Where rows that both sides share are long, blocks are read straight from the
-// files; where they are short, a round reads its slab once, and its blocks are assembled from there. So every byte of
-// the source is read once, but for what overlap makes rounds share and for pages that two rounds meet.
+// A round is one of these boxes. It needs a slab of the source, which is a box of each part that meets it, and makes
+// the blocks of all parts of the target that lie in it. If the rows that both sides share are long, blocks are read
+// straight from the files; otherwise a round reads its slab once and assembles its blocks from it. So every byte of the
+// source is read once, except for overlap that rounds share and for pages that two rounds meet.
 #pragma once
 
 #include <optional>
@@ -15,34 +15,34 @@ namespace tranship {
 
 class BoxBlocks final : public BlockPlan {
  public:
-  /// Neither layout is given by lists.
+  /// Neither layout may be given by lists.
   BoxBlocks(const BlockJob& job, Index memory_bytes);
 
-  /// Row-major over the pieces of the dimensions of a part.
+  /// Blocks are numbered row-major over the pieces of the dimensions of a part.
   Index block_count(Index part) const override;
   Box box(Index part, Index number) const override;
   void for_each_block(Index round, FunctionRef<void(Index part, Index number)> f) const override;
   std::vector<SlabBox> slab(Index round) const override;
   Index bytes_read() const override;
 
-  /// What is moved beyond the elements, and what calls cost, as a fraction of the elements.
+  /// Returns the cost of calls and of bytes moved beyond the elements, as a fraction of the elements.
   double overhead() const noexcept { return overhead_; }
-  /// Where the boxes of rounds begin along a dimension, and where the last one ends.
+  /// Returns where the boxes of rounds begin along a dimension, and where the last one ends.
   const std::vector<Index>& round_bounds(int d) const { return axes_[d].bounds; }
-  /// The extents of boxes for which an intermediate may be worth while; none where it cannot.
+  /// Returns the extents of boxes for which an intermediate may pay; empty if it cannot.
   Indices box_between(Index memory_bytes) const;
 
  private:
   /// A piece of a part along one dimension.
   struct Piece {
     Interval local;
-    Index slab = 0;  ///< along this dimension
+    Index slab = 0;  ///< the slab along this dimension
   };
   struct PartPiece {
     Index coordinate = 0;
     Index piece = 0;
   };
-  /// What a slab needs of the parts of the source along one dimension.
+  /// The cells that a slab needs of the parts of the source, along one dimension.
   struct Need {
     Index coordinate = 0;
     Interval local;
@@ -64,9 +64,9 @@ class BoxBlocks final : public BlockPlan {
   Indices coordinates_of(Index part) const;
 
   double overhead_ = 0;
-  Indices order_;  // of the source
+  Indices order_;  // dimensions of the source, from slowest to fastest
   std::vector<Axis> axes_;
-  // The source's parts, as plans name them.
+  // The parts of the source, as plans name them.
   std::optional<Grid> peers_;
   Index peer_replica_ = 0;
 };

@@ -16,7 +16,7 @@ std::span<std::byte> BoxReader::block(Index size_bytes) {
 Index BoxReader::read(const PartSource& source, const PartPlan& plan, const Box& box, const StridedView& target,
                       std::span<std::byte> bytes) {
   scratch_.way = copy_method(static_cast<long long>(bytes.size()));
-  // A part is given by one group, or by lists; what is not given is zero.
+  // A part has one group, or lists. Cells that receive nothing become zero.
   if (plan.moves.receives.empty()) {
     std::memset(bytes.data(), 0, bytes.size());
     Index given_bytes = 0;
@@ -31,7 +31,7 @@ Index BoxReader::read(const PartSource& source, const PartPlan& plan, const Box&
   return given_cells * size_bytes(target.type);
 }
 
-/// Leaves in clipped_ what touches the box, counted from its corner. Returns the cells of all combinations.
+/// Leaves the entries that touch the box in clipped_, counted from its corner. Returns the cells of all combinations.
 Index BoxReader::clip_group(const TransferGroup& group, const std::vector<std::vector<EntryReach>>& reaches,
                             const Box& box) {
   Index cells = 1;
@@ -72,7 +72,7 @@ void BoxReader::read_group(const PartSource& source, const TransferPlan& plan, c
   });
 }
 
-/// Moves what a list of cells gives to a box. Returns its bytes.
+/// Moves the cells of a list that lie in a box. Returns their bytes.
 Index BoxReader::read_listed(const PartSource& source, const PartPlan& plan, const IndexedTransfer& list,
                              const Box& box, const StridedView& target) {
   const Indices& extents = plan.moves.slots[list.target_slot].local_extents;

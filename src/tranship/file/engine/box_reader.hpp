@@ -1,5 +1,5 @@
-// Private: BoxReader, any box of a part, assembled in memory out of a stored array: it clips the part's plan to the box
-// and has the array's PartSource read what is left. Memory is bounded by the box and by the window of the scratch.
+// Private: BoxReader, which assembles any box of a part in memory from a stored array: it clips the part's plan to the
+// box and lets the array's PartSource read the rest. The box and the window of the scratch bound its memory.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace tranship {
 
-/// For one thread.
+/// Only one thread may use it.
 class BoxReader {
  public:
   explicit BoxReader(Index window_bytes) : scratch_(window_bytes) {}
 
   ReadScratch& scratch() noexcept { return scratch_; }
-  /// Memory for a block, until the next call.
+  /// Returns memory for a block, valid until the next call.
   std::span<std::byte> block(Index size_bytes);
 
-  /// Fills `target`, whose extents are those of `box`, and whose bytes `bytes` are, with the box of the local array
-  /// that `plan` is of; cells that nothing is received for become zero. Returns the bytes that came from the source.
-  /// Throws as FileSet::read.
+  /// Fills `target`, which has the extents of `box` and whose bytes are `bytes`, with the box of the local array of
+  /// `plan`. Cells that receive nothing become zero. Returns the bytes that came from the source. Throws as
+  /// FileSet::read does.
   Index read(const PartSource& source, const PartPlan& plan, const Box& box, const StridedView& target,
              std::span<std::byte> bytes);
 
@@ -40,8 +40,8 @@ class BoxReader {
   ReadScratch scratch_;
   std::unique_ptr<std::byte[]> block_;
   Index block_bytes_ = 0;
-  // Kept between boxes, so that no memory is asked for: by dimension, the entries that touch the box, clipped to it;
-  // one combination of them.
+  // Kept between boxes, so that no memory is allocated: the entries that touch the box, by dimension, clipped to it;
+  // and one combination of them.
   std::vector<std::vector<AxisEntry>> clipped_;
   TransferGroup one_;
 };

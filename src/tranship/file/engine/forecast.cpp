@@ -30,12 +30,12 @@ ReshardForecast forecast_of(std::span<const StoredParts> sources, const NewArray
       .memory_bytes = settled_options.memory_bytes, .threads = settled_options.threads, .disk_bytes = inflated_bytes};
   const RunPlan run(sources, made.arrays, settled_options.memory_bytes);
   out.intermediate_bytes = run.intermediate_bytes();
-  // What is unpacked first is read in its archive as well.
+  // Members that are unpacked first are also read in their archive.
   out.bytes_read = checked_add(run.bytes_read_max(), inflated_bytes);
   out.disk_bytes = checked_add(out.disk_bytes, out.intermediate_bytes);
   for (const NewFile& file : made.files) out.disk_bytes = checked_add(out.disk_bytes, file.size_bytes);
   out.files = static_cast<Index>(made.files.size());
-  // Between a file of the source and one of the target, all tensors go together.
+  // All tensors between one file of the source and one of the target count as one message.
   std::set<std::pair<Index, Index>> pairs;
   for (std::size_t n = 0; n < sources.size(); ++n) {
     const StoredParts &source = sources[n], &wanted = made.arrays[n];

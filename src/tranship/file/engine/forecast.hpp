@@ -1,4 +1,4 @@
-// Private: Forecast, what a reshard would do and need, found out from layouts and headers alone. Nothing is written.
+// Private: forecast_of, which computes the work of a reshard from layouts and headers alone. Nothing is written.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace tranship {
 
-/// Throws `invalid_use` as a run would for so little memory. The files of `sources` are not touched; `inflated_bytes`
-/// of them are to be made first. Costs the plan of every part.
+/// Throws `invalid_use` as a run would for too little memory. Does not touch the files of `sources`; `inflated_bytes`
+/// of them are made first. Costs the plan of every part.
 ReshardForecast forecast_of(std::span<const StoredParts> sources, const NewArrays& made, const std::string& target,
                             Index inflated_bytes, Index memory_bytes, int threads);
 

@@ -19,7 +19,7 @@ std::vector<Rank> consecutive(Rank first, Index count) {
   return out;
 }
 
-/// The first of all replicas, each of its parts on the rank that is the part's ordinal in `d`.
+/// Returns the first replica, with each of its parts on the rank that is the part's ordinal in `d`.
 Distribution first_copy(const Distribution& d) {
   if (!d.replicated()) return d.on_ranks(consecutive(0, d.grid().size()));
   Indices parts = d.grid().extents();
@@ -35,8 +35,8 @@ Distribution first_copy(const Distribution& d) {
   return Distribution(d.extents(), Grid(parts, options), std::move(partitions), d.memory());
 }
 
-/// Makes a run of copies of a cell of the same local array one that reads where that cell itself comes from. Returns
-/// whether something in `entries` gives that cell.
+/// Adds copies of a cell of the same local array as a run that reads from that cell's origin. Returns false if no entry
+/// gives that cell.
 bool append_copies(Run copies, std::vector<AxisEntry>& entries) {
   std::vector<Run> cell;
   const Interval wanted{copies.source, copies.source + 1};
@@ -51,14 +51,14 @@ bool append_copies(Run copies, std::vector<AxisEntry>& entries) {
   return false;
 }
 
-/// Replicating edges of a structured part: along each dimension, copies of the cell at the edge.
+/// Appends the copies of the cell at a replicating edge of a structured part, along each dimension.
 void receive_copies(const Distribution& to, const Place& place, TransferGroup& group) {
   for (int d = 0; d < to.dims(); ++d)
     for (const AxisPiece& piece : stored_pieces(to.axis(d), place.coordinates[d]))
       if (piece.kind == AxisPieceKind::replicated) append_copies(piece.local_run(), group.axes[d]);
 }
 
-/// The same where cells are received by lists: those that the fills copy come to stand in the lists themselves.
+/// Does this if cells are received by lists: the cells that the fills copy are added to the lists.
 void receive_listed_copies(const Indices& extents, int leading_dims, TransferPlan& plan) {
   Indices leading;
   for (int d = 0; d < leading_dims; ++d) leading.push_back(extents[d]);
@@ -102,7 +102,7 @@ void receive_listed_copies(const Indices& extents, int leading_dims, TransferPla
   for (IndexedTransfer& list : plan.indexed_receives) sort_by_target(list);
 }
 
-/// The runs that may write to an interval.
+/// Returns the runs that may write to an interval.
 std::span<const Run> touching(const std::vector<Run>& runs, const EntryReach& reach, const Interval& within) {
   if (!reach.ascending) return runs;
   const auto first = std::partition_point(runs.begin(), runs.end(),
@@ -134,7 +134,7 @@ void clip(const AxisEntry& entry, const EntryReach& reach, const Interval& withi
 PartPlanner::PartPlanner(const ArraySpec& source, const ArraySpec& wanted)
     : from_{source.type, first_copy(source.distribution)},
       to_(wanted),
-      // Ranks beyond those of the source: a plan then has nothing to send.
+      // Ranks beyond those of the source, so that a plan sends nothing.
       first_rank_(static_cast<Rank>(source.distribution.grid().size())) {
   check_fits(source, wanted);
   to_.distribution = to_.distribution.on_ranks(consecutive(first_rank_, to_.distribution.grid().size()));

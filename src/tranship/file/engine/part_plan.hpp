@@ -1,6 +1,6 @@
-// Private: PartPlan, what one part of a layout takes from a stored array, as a redistribution moves it; made once for a
-// part and clipped to each box of it. Parts are what moves, not ranks: the ranks of either layout, which may be the
-// same numbers, do not matter here.
+// Private: PartPlan, the moves by which one part of a layout is redistributed from a stored array. It is made once per
+// part and clipped to each box of it. It names parts and not ranks: the ranks of both layouts may be the same numbers,
+// and do not matter here.
 #pragma once
 
 #include <vector>
@@ -10,20 +10,21 @@
 
 namespace tranship {
 
-/// Where the runs of an entry write.
+/// The interval to which the runs of an entry write.
 struct EntryReach {
   Interval hull;
-  /// Whether each run begins where the one before it has ended, or later: those that touch a box are found by halving.
+  /// True if each run begins at or after the end of the one before it, so that those that touch a box are found by
+  /// bisection.
   bool ascending = true;
 };
 
 struct PartPlan {
-  /// Peers are ordinals of the source's parts. What lies beyond a replicating edge is received as well, from where its
-  /// edge cell comes; no fills remain but zeros, which are whatever nothing is received for.
+  /// Peers are ordinals of the source's parts. Cells beyond a replicating edge are also received, from the part that
+  /// has their edge cell. No fills remain except zeros, for cells that receive nothing.
   TransferPlan moves;
-  /// Belong to the one group of a structured part, by dimension and entry.
+  /// Reach of each entry of the one group of a structured part, by dimension.
   std::vector<std::vector<EntryReach>> reaches;
-  /// Where a part is given by lists: the dimensions after those that its cells count through.
+  /// For a part that is given by lists: the dimensions behind those that its cells count through.
   int trailing_dims = 0;
 };
 
@@ -35,8 +36,8 @@ class PartPlanner {
   /// Throws `mismatch` as check_fits does.
   PartPlanner(const ArraySpec& source, const ArraySpec& wanted);
 
-  /// The plan of the part of `wanted` with this ordinal: its own cells and its overlap, of replicated sources from the
-  /// first copy.
+  /// Returns the plan of the part of `wanted` with this ordinal: its own cells and its overlap. A replicated source is
+  /// read from its first replica.
   PartPlan plan(Index ordinal) const;
 
  private:

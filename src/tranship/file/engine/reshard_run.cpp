@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Long stretches go to the disk while others are assembled, which takes a tenth off the whole; short ones are better
-// collected by the system.
+// Writing long stretches to the disk while others are assembled saves a tenth of the time. The system collects short
+// ones better.
 constexpr Index early_sync_bytes = Index(256) << 10;
 
 fs::path resolved(const std::string& path) {
@@ -43,8 +43,8 @@ std::uint64_t hash_of(const std::string& text) {
   return out;
 }
 
-/// A number that two runs share when one may go on with the work of the other: the same sources in the same state, the
-/// same target, cut into the same blocks.
+/// Returns a number that is equal for two runs when one may continue the work of the other: the same sources in the
+/// same state, the same target, cut into the same blocks.
 std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
   std::string text = fmt::format("5 {} {}\n", target.staging().target(), memory_bytes);
   for (std::size_t n = 0; n < sources.arrays.size(); ++n)
@@ -54,18 +54,18 @@ std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Ind
     text += fmt::format("{} {}\n", target.files()[i].name, target.checksum(i, 0));
   for (Index i = 0; i < sources.files.count(); ++i) {
     text += sources.files.path(i) + "\n";
-    // What was made of another file for this run alone is as that file is.
+    // A private file was made from another file for this run, and changes only with that file.
     if (sources.files.is_private(i)) continue;
     const FileState& state = sources.files.state(i);
     text += fmt::format("{} {} {} {} {} {}\n", state.size_bytes, state.modified_ns, state.changed_ns, state.device,
                         state.inode, sources.checksums[i] ? sources.checksums[i]->crc32 : 0);
   }
-  // What lies in no file has no state that could be compared: no other run has such a number.
+  // A source outside of files has no state to compare, so no other run gets this number.
   if (sources.files.count() == 0) text += fmt::format("{} {}\n", now_ns(), ::getpid());
   return std::max<std::uint64_t>(1, hash_of(text));
 }
 
-/// One run: from where sources and target are known to the target in its place.
+/// One run, once sources and target are known, until the target is in its place.
 class Work {
  public:
   Work(const ReshardSources& sources, NewParts& target, const ReshardRunOptions& options, const ReshardFormat& format)
@@ -82,10 +82,10 @@ class Work {
   void run() {
     begin();
     report();
-    // Pages of the page cache, which the system takes back when it needs them; more help where the pieces lie far
-    // apart.
+    // These are pages of the page cache, which the system reclaims when it needs them; more of them help if the pieces
+    // lie far apart.
     sources_.files.keep_mapped(std::max(options_.memory_bytes, Index(1) << 28));
-    // With verification they were checked before.
+    // With verification, the checksums were checked before.
     if (options_.verify == Verify::no) sources_.files.check_reads(sources_.checksums);
     try {
       assemble();
@@ -112,7 +112,7 @@ class Work {
   }
 
  private:
-  /// What the elements contribute, by file.
+  /// Returns the contribution of the elements to the checksum of each file.
   std::vector<std::uint32_t> contributions() const {
     std::vector<std::uint32_t> out(target_.files().size());
     for (std::size_t n = 0; n < target_.arrays().size(); ++n)
@@ -122,7 +122,7 @@ class Work {
   }
 
   static Index sync_interval_bytes(const ReshardRunOptions& options) {
-    // Often enough that little is lost, seldom enough that the disk is not made to wait.
+    // Often enough to lose little, seldom enough that syncs do not slow down the disk.
     return options.sync_interval_bytes > 0 ? options.sync_interval_bytes
                                            : std::max(options.memory_bytes, Index(1) << 28);
   }
@@ -137,7 +137,7 @@ class Work {
     }
     target_.begin();
     if (plan_.intermediate_bytes() > 0) plan_.use_intermediate(target_.begin_intermediate(plan_.intermediate_bytes()));
-    target_.reserve_beside(format_.manifest(checksums()));  // of other checksums, which are as long
+    target_.reserve_beside(format_.manifest(checksums()));  // with placeholder checksums, which have the final length
     progress_.keep_journal(
         Journal::begin(target_.staging().journal(),
                        {.work = work, .name = target_.staging().name(), .inode = target_.staging().inode()}));
@@ -201,13 +201,13 @@ class Work {
                        .parts_total = parts_total_});
   }
 
-  /// After an error of the surroundings, such as a full disk or an interrupt, what was written is kept for a later run.
+  /// After an error from outside, such as a full disk or an interrupt, keeps the finished blocks for a later run.
   Error kept_or_not(const Error& error) {
     const bool is_in_place = target_.staging().folder().empty();
     if (error.code() != ErrorCode::io || is_in_place || options_.after_failure == AfterFailure::leave_nothing)
       return error;
     const Result<void> ignored = attempt([&] { progress_.settle(); });
-    (void)ignored;  // what was in the journal before is good as it is
+    (void)ignored;  // the earlier entries of the journal remain valid
     const Progress::Totals totals = progress_.totals();
     if (totals.bytes_journaled == 0) return error;
     target_.keep();
@@ -223,7 +223,7 @@ class Work {
   const ReshardFormat& format_;
   RunPlan plan_;
   Progress progress_;
-  Index bytes_total_ = 0;  // with those of intermediates
+  Index bytes_total_ = 0;  // including those of intermediates
   Index bytes_read_ = 0;
   Index parts_total_ = 0;
 };
@@ -231,8 +231,8 @@ class Work {
 }  // namespace
 
 Index default_memory_bytes(Index available_bytes) noexcept {
-  // Halves: a run that goes on with the work of another one must have the same memory, which a little more or less of
-  // it on the machine should not change.
+  // Halves, so that small changes of the free memory do not change the result: a run that continues another one must
+  // have the same memory.
   Index out = Index(256) << 20;
   while (out > reshard_memory_min && out > available_bytes) out /= 2;
   return out;

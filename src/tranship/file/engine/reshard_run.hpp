@@ -1,6 +1,6 @@
-// Private: One run of the engine from sources that are open to a target in its place: any number of arrays, with one
-// budget of memory, one journal and one commit. The caller knows what their files are: reshard.cpp for one array,
-// reshard_tensors.cpp for the tensors of a checkpoint.
+// Private: run_reshard, one run of the engine from open sources to a target in its place: any number of arrays, with
+// one budget of memory, one journal and one commit. The caller knows the formats of the files: reshard.cpp for one
+// array, reshard_tensors.cpp for the tensors of a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace tranship {
 
-/// What is read: each array, and all files that they lie in.
+/// The arrays that are read, and all files in which they lie.
 struct ReshardSources {
   std::span<const StoredParts> arrays;
   FileSet& files;
-  /// Those of the files, by number, where they are known.
+  /// Checksums of the files, by number, where they are known.
   std::span<const std::optional<RecordedChecksum>> checksums;
 };
 
-/// As of ReshardOptions.
+/// See ReshardOptions.
 struct ReshardRunOptions {
   Verify verify = Verify::no;
   Callback<void(const ReshardProgress&)> progress = {};
@@ -33,33 +33,34 @@ struct ReshardRunOptions {
   AfterFailure after_failure = AfterFailure::keep_work;
 };
 
-/// What the format of the target adds to the run.
+/// The target's format, as far as the run needs it.
 struct ReshardFormat {
-  /// The manifest of a directory, given the checksum of each file, and what else lies beside the parts.
+  /// Returns the manifest of a directory and other files beside the parts, given the checksum of each file.
   FunctionRef<std::vector<TextFile>(std::span<const std::uint32_t>)> manifest;
-  /// Opens the target where it was made, by its path, to be verified: the arrays in the order of the sources.
+  /// Opens the finished target at a path for verification. Returns its arrays in the order of the sources.
   FunctionRef<std::vector<StoredParts>(const std::string&)> reopen;
 };
 
 struct ReshardOutcome {
   Progress::Totals totals;
-  Index bytes_read = 0;                  ///< of the sources, and of an intermediate
-  std::vector<std::uint32_t> checksums;  ///< of the target's files
+  Index bytes_read = 0;                  ///< from the sources and from an intermediate
+  std::vector<std::uint32_t> checksums;  ///< by file of the target
 };
 
-/// The memory that a run takes where none is asked for and so much is available: it is never refused.
+/// Returns the memory of a run if the caller names none: never more than is available, unless that is below the
+/// minimum.
 Index default_memory_bytes(Index available_bytes) noexcept;
-/// Throws `invalid_use` where the memory is too little or more than is available; fills in what no memory and no
-/// threads mean.
+/// Replaces memory and threads of 0 by their defaults. Throws `invalid_use` if the memory is too little or more than is
+/// available.
 ReshardRunOptions settled(ReshardRunOptions options);
 
-/// Throws `invalid_use` where one of two paths lies in the other: replacing a directory removes all that is in it.
+/// Throws `invalid_use` if one of two paths lies in the other: replacing a directory removes everything in it.
 void check_apart(const std::string& source, const std::string& target);
-/// Throws `invalid_use` where links lead round check_apart: a target that is a file of the source by another name, or a
-/// file of the source that is a link to one in the target.
+/// Throws `invalid_use` if links bypass check_apart: the target is a file of the source by another name, or a file of
+/// the source is a link to one in the target.
 void check_links(const FileSet& source, const std::string& target);
 
-/// Array n of the target is made of array n of the sources. `options` are settled. Throws as `reshard` does.
+/// Makes array n of the target from array n of the sources. `options` are settled. Throws as `reshard` does.
 ReshardOutcome run_reshard(const ReshardSources& sources, NewParts& target, const ReshardRunOptions& options,
                            const ReshardFormat& format);
 

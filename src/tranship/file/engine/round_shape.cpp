@@ -6,16 +6,16 @@
 namespace tranship {
 namespace {
 
-// What costs as much as moving so many bytes. A stretch that is read fetches two pages in part, which is one page more
-// than its bytes; one that is written leaves two pages that are written, and perhaps read, again.
+// Costs, in bytes that could be moved instead. A stretch that is read fetches two pages in part, which is one page more
+// than its bytes; a stretch that is written leaves two pages that are written, and perhaps read, again.
 constexpr double call_bytes = 4096;
 constexpr double block_bytes = 8192;
 constexpr double open_bytes = 24'576;
-// Growth ends where it saves less than this for each doubling, but not before a round is worth its barriers.
+// Growth ends when it saves less than this per doubling, but not before a round is worth its barriers.
 constexpr double gain_min = 0.004;
 constexpr Index round_bytes_wanted = Index(4) << 20;
 
-/// Cells of a part along one dimension that an interval of `extent` cells holds.
+/// Returns how many cells of a part, along one dimension, an interval of `extent` cells holds.
 Index share_of(const StoredSide& side, int d, Index extent, Index whole) {
   const Index part = std::max<Index>(1, side.part_extents[d]);
   if (extent >= whole) return part;  // with all of its overlap
@@ -49,7 +49,7 @@ double cells_of(const Indices& shape) {
   return out;
 }
 
-/// The next extents along a dimension that may make stretches longer.
+/// Returns the next extents along a dimension that may make stretches longer.
 std::vector<Index> next_extents(const RoundShapeOptions& options, int d, Index extent) {
   const Index whole = options.extents[d];
   std::vector<Index> out{std::min(whole, 2 * extent)};
@@ -62,7 +62,7 @@ std::vector<Index> next_extents(const RoundShapeOptions& options, int d, Index e
   return out;
 }
 
-/// Grows one dimension by as much as fits, from the fastest of the source on.
+/// Grows each dimension as far as there is room, beginning with the fastest of the source.
 void fill_up(const RoundShapeOptions& options, Index cells_max, Indices& shape) {
   for (int k = shape.size() - 1; k >= 0; --k) {
     const int d = static_cast<int>(options.source.order[k]);
@@ -72,7 +72,7 @@ void fill_up(const RoundShapeOptions& options, Index cells_max, Indices& shape) 
   }
 }
 
-/// Lets a shape grow where that saves most, as long as it saves enough.
+/// Grows a shape where that saves most, as long as it saves enough.
 Indices grown(const RoundShapeOptions& options, Indices shape) {
   const auto cells_max = static_cast<double>(options.cells_max);
   for (double overhead = round_overhead(options, shape);;) {
@@ -109,8 +109,7 @@ Indices round_shape(const RoundShapeOptions& options) {
   if (checked_product(options.extents) == 0) return least;
   for (int d = 0; d < options.extents_min.size(); ++d)
     least[d] = std::clamp<Index>(options.extents_min[d], 1, options.extents[d]);
-  // Stretches become much longer at once where they join, so growth also begins from rows of either side that are
-  // whole.
+  // Stretches become much longer at once when they join, so growth also begins from whole rows of either side.
   Indices best = grown(options, least);
   for (const StoredSide* side : {&options.source, &options.target}) {
     Indices shape = least;
@@ -121,7 +120,7 @@ Indices round_shape(const RoundShapeOptions& options) {
       const Indices candidate = grown(options, shape);
       if (round_overhead(options, candidate) < round_overhead(options, best)) best = candidate;
     }
-    // From whole parts, too.
+    // Growth also begins from whole parts.
     for (int d = 0; d < shape.size(); ++d)
       shape[d] = std::max(least[d], side->dealt[d] ? options.extents[d] : side->part_extents[d]);
     for (Index& extent : shape) extent = std::max<Index>(1, extent);

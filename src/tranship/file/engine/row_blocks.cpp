@@ -12,15 +12,15 @@
 namespace tranship {
 namespace {
 
-// In bytes that could be moved instead, as in round_shape.cpp: a stretch that is read, one that is written, a block.
+// Costs of a stretch that is read, one that is written, and a block, in bytes as in round_shape.cpp.
 constexpr double read_stretch_bytes = 2.0 * 4096;
 constexpr double write_stretch_bytes = 3.0 * 4096;
 constexpr double block_cost_bytes = 8192;
-// What a row of a block costs in lists while it is assembled.
+// Memory that a row of a block takes in lists while it is assembled.
 constexpr Index listed_row_bytes = 64;
-// Blocks read in place go in rounds of so many pieces.
+// Blocks that are read in place go in rounds of this many pieces.
 constexpr Index pieces_in_round = 256;
-// Up to so many slabs, two are under way at once.
+// Up to this many slabs, slabs are halved so that two can be in flight at once.
 constexpr Index halved_slabs_max = 64;
 
 Indices leading_of(const Indices& extents, int trailing_dims) {
@@ -33,7 +33,7 @@ Index rows_of(const StoredPart& part, int trailing_dims) {
   return checked_product(part.extents) == 0 ? 0 : checked_product(leading_of(part.extents, trailing_dims));
 }
 
-/// The bytes of a slab of an array of so many bytes.
+/// Returns the bytes of a slab of an array of `array_bytes`.
 Index slab_room(Index array_bytes, Index memory_bytes) {
   const Index most = BlockPlan::slabs_bytes_max(memory_bytes);
   return array_bytes <= most || array_bytes > halved_slabs_max * (most / 2) ? most : most / 2;
@@ -45,7 +45,7 @@ Indices row_major(int dims) {
   return out;
 }
 
-/// A box of the leading dimensions, with all of the others.
+/// Returns a box of the leading dimensions, with all cells of the others.
 Box with_trailing(const Box& leading, const Indices& extents) {
   Box out = leading;
   for (int d = leading.dims(); d < extents.size(); ++d) {
@@ -79,9 +79,9 @@ Box leading_box(const Box& box, int trailing_dims) {
   return {leading_of(box.lower, trailing_dims), leading_of(box.upper, trailing_dims)};
 }
 
-/// Cuts an interval of rows of a part, which begins and ends where an index of the first dimension does, into boxes of
-/// consecutive rows, each of no more than `rows_max` of them. Where that is possible, they begin at multiples of
-/// `grain` in the first dimension.
+/// Cuts an interval of rows of a part into boxes of consecutive rows, each of at most `rows_max`. The interval begins
+/// and ends at an index of the first dimension. If possible, boxes begin at multiples of `grain` in the first
+/// dimension.
 void cut_rows(const StoredPart& part, int trailing_dims, Index rows_max, Index grain, Interval rows,
               FunctionRef<void(const Box&, Interval)> f) {
   const Indices leading = leading_of(part.extents, trailing_dims);
@@ -104,7 +104,7 @@ void cut_rows(const StoredPart& part, int trailing_dims, Index rows_max, Index g
   }
 }
 
-/// The elements of rows lie in this order only where no dimension is behind them, or the last ones are fastest.
+/// Returns true if the elements of rows lie in row order: no dimension is behind them, or the last ones are fastest.
 bool rows_are_whole(const StoredPart& part, int trailing_dims) {
   const Indices order = dimension_order(part.order, part.extents.size());
   for (int k = part.extents.size() - trailing_dims; k < part.extents.size(); ++k)
@@ -156,7 +156,7 @@ RowBlocks::RowBlocks(const BlockJob& job, std::shared_ptr<const RowMoves> moves,
   };
   if (!has_whole_rows(*job.source)) apart_ = moves_->inner;
   const bool whole_rows = has_whole_rows(*job.wanted);
-  // A block may have as many rows as cells where it has a part of each row.
+  // A block that has a part of each row may have as many rows as cells.
   const Index cell_bytes = whole_rows ? width_ + ceil_divide(listed_row_bytes, std::max<Index>(1, moves_->inner))
                                       : width_ + listed_row_bytes;
   block_cells_max_ = std::max<Index>(1, block_cells_max_ * width_ / cell_bytes);
@@ -181,7 +181,7 @@ RowBlocks::RowBlocks(const BlockJob& job, std::shared_ptr<const RowMoves> moves,
     for (const RowBox& box : slabs_.boxes)
       slabs_cost += static_cast<double>(box.box.count() * width_) +
                     read_stretch_bytes * static_cast<double>(stretch_count(job.source->parts[box.part], box.box));
-    // Each piece costs a block and a stretch of the target; an intermediate is at hand where that is too much.
+    // Each piece costs a block and a stretch of the target; if that is too much, an intermediate is used.
     const double worth =
         std::min(cost_bytes_ - slabs_cost, 4.0 * static_cast<double>(moves_->wanted.count() * row_bytes_));
     const double pieces_max = static_cast<double>(cuts.size()) + worth / (block_cost_bytes + write_stretch_bytes);
@@ -213,7 +213,7 @@ double RowBlocks::write_cost(const std::vector<Piece>& pieces) const {
   return out;
 }
 
-/// The boxes of the source that rows are taken from, in slabs.
+/// Returns the boxes of the source from which rows are taken, in slabs.
 RowBlocks::Slabs RowBlocks::cut_source(Index slab_bytes) const {
   const StoredParts& source = *job_.source;
   const RowNumbers& numbers = moves_->source;
@@ -245,7 +245,7 @@ RowBlocks::Slabs RowBlocks::cut_source(Index slab_bytes) const {
                  out.ends.push_back(out.boxes.size());
                  room = rows_max;
                }
-               room = fits ? room - numbered.length() : 0;  // what is cut fills slabs of its own
+               room = fits ? room - numbered.length() : 0;  // boxes that are cut fill slabs of their own
                out.boxes.push_back({part, box, numbered});
                out.ends.back() = out.boxes.size();
              });
@@ -253,8 +253,8 @@ RowBlocks::Slabs RowBlocks::cut_source(Index slab_bytes) const {
   return out;
 }
 
-/// The pieces of the target of which each takes its rows from one slab; none where a cut takes them from several and
-/// cannot be cut further, or where they are too many.
+/// Returns the pieces of the target, each of which takes its rows from one slab. Empty if a cut takes its rows from
+/// several slabs and cannot be cut further, or if there are more than `pieces_max`.
 std::optional<std::vector<RowBlocks::Piece>> RowBlocks::pieces_of(const Slabs& slabs, const std::vector<RowBox>& cuts,
                                                                   std::size_t pieces_max) const {
   std::vector<Piece> out;
@@ -301,7 +301,7 @@ std::vector<RowBlocks::Piece> RowBlocks::pieces_in_place(const std::vector<RowBo
     const StoredPart& file = job_.wanted->parts[cut.part];
     const int dims = cut.box.dims();
     const Indices extents = cut.box.extents(), target_order = dimension_order(file.order, dims);
-    // Blocks that are long in both orders; the leading dimensions of the two sides are not the same ones.
+    // Blocks are long in both orders. The leading dimensions of the two sides differ.
     if (const Indices source_order = dimension_order(order, job_.source->parts.front().extents.size());
         source_order.size() == dims && source_order != target_order) {
       const StoredSide from{source_order, extents, Indices::filled(dims, 1), Indices::filled(dims, 0)},
@@ -413,7 +413,7 @@ Index RowBlocks::bytes_read() const {
   for (const Piece& piece : pieces_) {
     const Box leading = leading_box(piece.box, moves_->trailing_dims);
     const Index first = moves_->wanted.first(piece.part), rows = leading.count();
-    // What a block takes of one row, and of rows that follow each other.
+    // The stretches that a block takes, of one row and of consecutive rows.
     Index stretches = leading.dims() == 1 ? 0 : rows, blocks_behind = 1;
     for (Index row = leading.lower[0]; leading.dims() == 1 && row < leading.upper[0]; ++row)
       stretches += row == leading.lower[0] || moves_->from[first + row] != moves_->from[first + row - 1] + 1;
@@ -441,7 +441,7 @@ std::optional<RowsBetween> rows_between(const BlockJob& job, const RowMoves& mov
   out_of->wanted = moves.wanted;
   out_of->from.assign(moves.from.size(), RowMoves::none);
 
-  // Rows of the target that are collected for one part, by their places in `cuts`.
+  // Rows of the target that are collected for one part, by their position in `cuts`.
   std::vector<Index> bounds{0};
   std::size_t first_cut = 0;
   Index collected = 0;

@@ -1,12 +1,12 @@
-// Private: RowBlocks, blocks of an array of which a layout is given by lists. A row is a cell of the dimensions that
-// are listed, with all of the dimensions behind them, which are whole on both sides.
+// Private: RowBlocks, the blocks of an array of which a layout is given by lists. A row is a cell of the dimensions
+// that are listed, with all cells of the dimensions behind them, which are whole on both sides.
 //
-// Rows lie anywhere, so the engine asks for each row of the target which row of the source it takes. Where those follow
-// each other over long stretches, blocks are read straight from the files. Otherwise a round reads a slab, consecutive
-// rows of the source, and makes the pieces of the target that take all of theirs from it. Where these pieces would be
-// too many, the rows go through an intermediate (RowsBetween): it has one part for each group of target parts that fits
-// in memory, and each of those has its rows in the order of the source. So it is written in one stretch for each slab
-// and part as the source is read once, and it is read once as the target is written.
+// Rows lie anywhere, so the engine makes a table of the source's row for each row of the target. If these follow each
+// other over long stretches, blocks are read straight from the files. Otherwise a round reads a slab, consecutive rows
+// of the source, and makes the pieces of the target that take all their rows from it. If these pieces would be too
+// many, the rows go through an intermediate (RowsBetween). It has one part for each group of target parts that fits in
+// memory, with its rows in the order of the source. So each slab writes one stretch of each part while the source is
+// read once, and the intermediate is read once while the target is written.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace tranship {
 
-/// Rows of all parts of an array, numbered part by part, row-major in each.
+/// Numbers the rows of all parts of an array, part by part, row-major in each.
 class RowNumbers {
  public:
   RowNumbers() = default;
@@ -28,15 +28,15 @@ class RowNumbers {
   Index part_of(Index row) const;
 
  private:
-  std::vector<Index> first_{0};  // by part, and the end
+  std::vector<Index> first_{0};  // first row of each part, and the end
 };
 
-/// Which row of the source each row of the wanted parts takes.
+/// The row of the source that each row of the wanted parts takes.
 struct RowMoves {
-  /// The source's row takes no part in any.
+  /// Entry of a row that takes no row of the source.
   static constexpr Index none = -1;
 
-  /// As the layouts say. Throws as PartPlanner does.
+  /// Computes the table from the layouts. Throws as PartPlanner does.
   explicit RowMoves(const BlockJob& job);
   RowMoves() = default;
 
@@ -51,7 +51,7 @@ struct RowMoves {
   std::vector<Index> from;  ///< by row of the wanted parts: a row of the source, or none
 };
 
-/// Consecutive rows of one part that are a box of it.
+/// Consecutive rows of one part that form a box of it.
 struct RowBox {
   Index part = 0;
   Box box;
@@ -61,9 +61,9 @@ struct RowBox {
 class RowBlocks final : public BlockPlan {
  public:
   struct Options {
-    /// Of a slab; 0: what the memory allows.
+    /// Size of a slab; 0: as large as the memory allows.
     Index slab_bytes = 0;
-    /// Where the parts of the target are cut in any case, each box in one slab; none: whole parts.
+    /// Boxes of the target's parts, each of which takes its rows from one slab; empty: whole parts.
     std::vector<RowBox> cuts = {};
   };
   RowBlocks(const BlockJob& job, std::shared_ptr<const RowMoves> moves, Index memory_bytes, const Options& options);
@@ -77,7 +77,7 @@ class RowBlocks final : public BlockPlan {
   std::vector<SlabBox> slab(Index round) const override;
   Index bytes_read() const override;
 
-  /// Bytes that are read, and what calls and pages that are moved in part cost, in bytes that could be moved instead.
+  /// Cost, in bytes that could be moved instead: bytes that are read, calls, and pages that are moved in part.
   double cost_bytes() const noexcept { return cost_bytes_; }
 
  private:
@@ -87,12 +87,12 @@ class RowBlocks final : public BlockPlan {
     Index round = 0;
     Box box;
     Indices shape;
-    Index first_block = 0;  ///< of the part
+    Index first_block = 0;  ///< number in the part
     Index blocks() const;
   };
   struct Slabs {
     std::vector<RowBox> boxes;
-    std::vector<std::size_t> ends;  // by slab: the box after its last
+    std::vector<std::size_t> ends;  // by slab: the end of its boxes
     std::vector<Index> first_rows;  // by slab
   };
 
@@ -108,8 +108,8 @@ class RowBlocks final : public BlockPlan {
 
   std::shared_ptr<const RowMoves> moves_;
   Index row_bytes_ = 1;
-  Index apart_ = 1;                                     // stretches of a row of the source
-  Index stretches_ = 0;                                 // of rows that follow each other on both sides
+  Index apart_ = 1;                                     // stretches per row of the source
+  Index stretches_ = 0;                                 // of rows that are consecutive on both sides
   std::vector<Piece> pieces_;                           // by part
   std::vector<std::size_t> part_pieces_;                // by part: its first piece, and the end
   std::vector<std::vector<std::size_t>> round_pieces_;  // by round
@@ -117,15 +117,15 @@ class RowBlocks final : public BlockPlan {
   double cost_bytes_ = 0;
 };
 
-/// An intermediate between two arrays of which one is given by lists.
+/// An intermediate between two arrays, one of which is given by lists.
 struct RowsBetween {
   StoredParts parts;
   std::shared_ptr<const RowMoves> to;    ///< from the source
   std::shared_ptr<const RowMoves> from;  ///< to the target
-  RowBlocks::Options second;             ///< of the blocks of the target
+  RowBlocks::Options second;             ///< options for the blocks of the target
 };
 
-/// From `offset_bytes` on in its file. None where no row moves.
+/// Plans an intermediate that begins at `offset_bytes` of its file. Empty if no row moves.
 std::optional<RowsBetween> rows_between(const BlockJob& job, const RowMoves& moves, Index memory_bytes,
                                         Index offset_bytes);
 

@@ -14,11 +14,11 @@ namespace tranship {
 namespace {
 
 constexpr Index boxes_between_max = Index(1) << 16;
-// Its head, and what the file system keeps of it.
+// Pages of a file's head, and of what the file system keeps of it.
 constexpr Index pages_of_a_file = 4;
 
-/// An intermediate in a file from an offset on, cut at these bounds. Its boxes begin at pages, so that none of those is
-/// written in part.
+/// Makes an intermediate that begins at an offset of a file and is cut at these bounds. Its boxes begin at pages, so
+/// that no page is written in part.
 StoredParts boxes_between(const StoredParts& source, const std::vector<std::vector<Index>>& bounds,
                           Index offset_bytes) {
   const Distribution& from = source.spec.distribution;
@@ -40,7 +40,7 @@ StoredParts boxes_between(const StoredParts& source, const std::vector<std::vect
   return out;
 }
 
-/// The bounds of boxes of equal extents.
+/// Returns the bounds of boxes of equal extents.
 std::vector<std::vector<Index>> bounds_of(const Indices& extents, const Indices& box) {
   std::vector<std::vector<Index>> out;
   for (int d = 0; d < extents.size(); ++d) {
@@ -51,7 +51,7 @@ std::vector<std::vector<Index>> bounds_of(const Indices& extents, const Indices&
   return out;
 }
 
-/// These bounds and those of the rounds that write the boxes, unless that makes too many boxes.
+/// Adds the bounds of the rounds that write the boxes, unless that makes too many boxes.
 std::vector<std::vector<Index>> cut_at_rounds(std::vector<std::vector<Index>> bounds, const BoxBlocks& writing) {
   Index boxes = 1;
   auto out = bounds;
@@ -71,7 +71,7 @@ RunPlan::RunPlan(std::span<const StoredParts> sources, std::span<const StoredPar
   BlockPlans to_between;
   for (std::size_t n = 0; n < arrays_; ++n) {
     const BlockJob job{&sources[n], &wanted[n]};
-    [[maybe_unused]] const PartPlanner refuses(job.source->spec, job.wanted->spec);  // plans that are too large
+    [[maybe_unused]] const PartPlanner refuses(job.source->spec, job.wanted->spec);  // checks sizes
     RowMoves::are_needed(job) ? add_rows(job, memory_bytes, to_between) : add_boxes(job, memory_bytes, to_between);
   }
   std::move(to_between.begin(), to_between.end(), std::back_inserter(plans_));
@@ -86,7 +86,7 @@ void RunPlan::add_boxes(const BlockJob& job, Index memory_bytes, BlockPlans& to_
     between = boxes_between(*job.source, bounds, intermediate_bytes_);
     auto first = std::make_unique<BoxBlocks>(BlockJob{job.source, &between}, memory_bytes),
          second = std::make_unique<BoxBlocks>(BlockJob{&between, job.wanted}, memory_bytes);
-    // All elements are written and read once more.
+    // With an intermediate, all elements are written and read once more.
     if (2 + first->overhead() + second->overhead() < straight->overhead())
       return keep_between(to_between, std::move(first), std::move(second));
     between_.pop_back();

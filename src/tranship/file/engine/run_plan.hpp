@@ -1,9 +1,9 @@
-// Private: RunPlan, how the arrays of one run go from their source to their target: straight, or where stretches would
-// be too short on both sides through an intermediate.
+// Private: RunPlan, which decides how the arrays of one run get from their source to their target: directly, or through
+// an intermediate if stretches would be too short on both sides.
 //
-// An intermediate is a file of the same elements, in boxes, or where a layout is given by lists in groups of rows, that
-// a round can hold, each in the order of the source. It is written in long stretches as the source is read, and read
-// box by box as the target is written: everything moves twice, and nothing in pages of which little is needed.
+// An intermediate is a file of the same elements in boxes that a round can hold, or in groups of rows if a layout is
+// given by lists, each in the order of the source. It is written in long stretches while the source is read, and read
+// box by box while the target is written: everything moves twice, but no page is moved of which little is needed.
 #pragma once
 
 #include <deque>
@@ -21,21 +21,21 @@ class RunPlan {
   RunPlan(const RunPlan&) = delete;
   RunPlan& operator=(const RunPlan&) = delete;
 
-  /// All of them: what makes the target, by array; then what makes intermediates.
+  /// All plans: first those that make the target, by array, then those that make intermediates.
   std::span<const std::unique_ptr<const BlockPlan>> plans() const noexcept { return plans_; }
   std::span<const std::unique_ptr<const BlockPlan>> targets() const noexcept { return plans().first(arrays_); }
   std::span<const std::unique_ptr<const BlockPlan>> intermediates() const noexcept { return plans().subspan(arrays_); }
 
-  /// The file that intermediates lie in; 0: none is needed.
+  /// Size of the file in which intermediates lie; 0 if none is needed.
   Index intermediate_bytes() const noexcept { return intermediate_bytes_; }
   void use_intermediate(const std::shared_ptr<FileSet>& file);
 
-  /// A bound of the bytes that are read from disks: pages that are needed in part, and pages of the target that two
-  /// rounds write in part, included.
+  /// Upper bound on the bytes that are read from disks, including pages that are needed in part and pages of the target
+  /// that two rounds write in part.
   Index bytes_read_max() const;
 
  private:
-  /// Adds the two plans through an intermediate, or the one without.
+  /// Adds the two plans through an intermediate, or the one plan without it.
   void add_boxes(const BlockJob& job, Index memory_bytes, BlockPlans& to_between);
   void add_rows(const BlockJob& job, Index memory_bytes, BlockPlans& to_between);
   void keep_between(BlockPlans& to_between, std::unique_ptr<const BlockPlan> first,

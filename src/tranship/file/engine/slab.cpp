@@ -11,12 +11,12 @@
 namespace tranship {
 namespace {
 
-// Of a piece that one thread reads: long enough for a call, short enough that threads end together.
+// Size of a piece that one thread reads: long enough for a call, short enough that threads end together.
 constexpr Index load_bytes = Index(1) << 20;
 
 }  // namespace
 
-// Not from the allocator, which would keep what it is given back.
+// Uses mmap, because the allocator would keep memory that is freed.
 Slab::Slab(Index capacity_bytes) : capacity_bytes_(std::max<Index>(1, capacity_bytes)) {
   const auto bytes = static_cast<std::size_t>(capacity_bytes_);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -38,7 +38,7 @@ std::vector<Slab::Piece> Slab::begin(const BlockPlan& plan, Index round) {
     TRANSHIP_ASSERT(box.offset_bytes + box.box.count() * width <= capacity_bytes_);
     const Indices order = dimension_order(array_->parts[box.part].order, box.box.dims());
     Index cells_max = std::max<Index>(1, load_bytes / width);
-    // A chunk that two pieces meet would be read twice.
+    // A chunk in two pieces would be read twice.
     if (const PartSource* const own = array_->source.get())
       cells_max = std::max(cells_max, box.box.count() / box.box[static_cast<int>(order[0])].length() *
                                           own->grain(box.part)[static_cast<int>(order[0])]);
@@ -96,7 +96,7 @@ void Slab::read_listed(Index part, const IndexedTransfer& cells, const Box& trai
   std::byte* const from = memory_ + box.offset_bytes;
   const StoredPart dense{.order = array_->parts[part].order, .extents = box.box.extents()};
   const SlotLayout layout = layout_of(view_of(dense, target.type, from));
-  // Where lists are moved, boxes are consecutive rows of their parts.
+  // With lists, boxes are consecutive rows of their parts.
   Index first = 0;
   for (int d = 0; d < box.box.dims() - trailing.dims(); ++d)
     first = first * array_->parts[part].extents[d] + box.box.lower[d];

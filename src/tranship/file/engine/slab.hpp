@@ -1,5 +1,5 @@
-// Private: Slab, what one round needs of a stored array, in memory: boxes of its parts, each dense in the order of the
-// part. It is read once, by several threads, and the blocks of the round are assembled from it.
+// Private: Slab, the data that one round needs of a stored array, in memory: boxes of its parts, each dense in the
+// order of the part. Several threads read it once, and the blocks of the round are assembled from it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tranship {
 
-/// Reads of parts find their cells here. Threads may read once all pieces have been loaded.
+/// Serves reads of parts from memory. Threads may read once all pieces have been loaded.
 class Slab final : public PartSource {
  public:
   /// Throws std::bad_alloc.
@@ -27,9 +27,9 @@ class Slab final : public PartSource {
     Box box;
     Index offset_bytes = 0;
   };
-  /// Makes the slab that of a round, not loaded yet. Returns the pieces to load, in the order of the source.
+  /// Assigns the slab to a round, without loading it. Returns the pieces to load, in the order of the source.
   std::vector<Piece> begin(const BlockPlan& plan, Index round);
-  /// Returns its bytes. Throws as PartSource::read of the array.
+  /// Loads a piece and returns its bytes. Throws as PartSource::read of the array does.
   Index load(const Piece& piece, ReadScratch& scratch);
 
   Indices extents(Index part) const override { return array_->parts[part].extents; }

@@ -15,9 +15,9 @@
 namespace tranship {
 namespace {
 
-// What is compared at a time.
+// Bytes that are compared at a time.
 constexpr Index piece_bytes = Index(1) << 16;
-// For rows of a piece that are read together with what lies between them.
+// For rows of a piece that are read together with the gaps between them.
 constexpr Index window_bytes = 4 * piece_bytes;
 
 /// Bytes as hexadecimal digits, in the order of the file.
@@ -27,14 +27,14 @@ std::string hex(std::span<const std::byte> bytes) {
   return out;
 }
 
-/// `where` says what gives the bytes that are needed.
+/// `where` names the origin of the bytes that are needed.
 [[noreturn]] void fail(const char* where, const std::string& path, const Indices& local, std::span<const std::byte> has,
                        std::span<const std::byte> needed) {
   throw_error(ErrorCode::internal, "verification failed: '{}' holds {} in element [{}], {} gives {}", path, hex(has),
               to_string(local), where, hex(needed));
 }
 
-/// The element at `number` of a part, counted as the elements lie in its file.
+/// Returns the element at `number` of a part, counted in the order of its file.
 Indices local_at(const StoredPart& part, Index number) {
   const int dims = part.extents.size();
   const Indices order = dimension_order(part.order, dims);
@@ -57,8 +57,8 @@ void read_box(const PartSource& source, const StoredParts& array, Index ordinal,
   source.read(ordinal, box, view_of(dense, array.spec.type, bytes.data()), scratch);
 }
 
-/// Whether a part of the source that owns an interface has these bytes there. Parts that share one may differ in it,
-/// and a reader takes it from the part that is nearest.
+/// Returns true if a part of the source that owns an interface has these bytes there. Parts that share an interface may
+/// differ in it, and a reader takes it from the nearest part.
 bool some_owner_has(const StoredParts& source, const Indices& cell, std::span<const std::byte> bytes, Index swap) {
   const Distribution& d = source.spec.distribution;
   bool has_interfaces = false;
@@ -81,15 +81,15 @@ bool some_owner_has(const StoredParts& source, const Indices& cell, std::span<co
   return false;
 }
 
-/// The place in the part of an element of a box, counted as the elements of the box lie.
+/// Returns the place in the part of an element of a box, which is counted in the order of the box.
 Indices local_in(const Box& box, StoredOrder order, Index number) {
   Indices out = local_at({.order = order, .extents = box.extents()}, number);
   for (int d = 0; d < out.size(); ++d) out[d] += box.lower[d];
   return out;
 }
 
-/// Compares a block of a part of the source, as it was rebuilt, to the source; only what the part owns: its overlap may
-/// be anything.
+/// Compares a rebuilt block of a part of the source to the source, in the cells that the part owns: its overlap may
+/// hold anything.
 void compare_block(const StoredParts& source, const FileBlock& block) {
   const StoredPart& part = source.parts[block.at.part];
   const Distribution& distribution = source.spec.distribution;
@@ -116,7 +116,7 @@ void compare_block(const StoredParts& source, const FileBlock& block) {
                  compare);
 }
 
-/// What the target leaves out cannot be rebuilt from it.
+/// Throws if the target leaves out cells, because these cannot be rebuilt from it.
 void check_all_owned(const Distribution& target) {
   if (!target.is_indexed()) return;
   Index owned = 0;
@@ -140,7 +140,7 @@ void verify_own_cells(const StoredParts& source, const StoredParts& target, cons
                           .watch = watch});
 }
 
-/// The ordinal of the first copy of a part.
+/// Returns the ordinal of a part's first replica.
 Index first_copy_of(const Distribution& d, Index ordinal) {
   if (!d.replicated()) return ordinal;
   Place place = d.grid().place_at(ordinal);
@@ -174,7 +174,7 @@ void compare_copy(const StoredParts& target, Index first, Index copy) {
                  compare);
 }
 
-/// Returns the ordinals of the first copies.
+/// Compares replicas. Returns the ordinals of the first ones.
 std::vector<Index> verify_replicas(const StoredParts& target) {
   std::vector<Index> first_copies;
   for (Index i = 0; i < static_cast<Index>(target.parts.size()); ++i) {
@@ -199,7 +199,7 @@ class AxisPoints {
  public:
   AxisPoints(const AxisParts& axis, Index part) : families_(axis.slices(part)) {
     for (const SliceFamily& f : families_) {
-      // The upper interface of a part is owned by its neighbour as well: another copy, like overlap.
+      // A part's neighbour also owns its upper interface, so this copy counts like overlap.
       const bool shared = axis.partition().points == Points::interfaces && axis.owner(f.start + f.length - 1) != part;
       sole_.push_back(f.length - (shared ? 1 : 0));
       sole_count_ += f.count * sole_.back();
@@ -235,15 +235,15 @@ class AxisPoints {
   Index other_count_ = 0;
 };
 
-/// The cell whose value a point has along one dimension; empty where it is zero: beyond a zero edge, and beyond an open
-/// one, where nothing has been written.
+/// Returns the cell whose value a point has along one dimension; empty if the value is zero: beyond a zero edge, and
+/// beyond an open edge, where nothing has been written.
 std::optional<Index> resolve(const AxisParts& axis, const AxisPoint& point) {
   if (point.cell >= 0 && point.cell < axis.extent()) return point.cell;
   const Overlap& overlap = axis.partition().overlap;
   const bool low = point.cell < 0;
   switch (low ? overlap.left.edge : overlap.right.edge) {
     case EdgePolicy::toroidal: {
-      // Interfaces 0 and period are one: what lies to the left counts down from it, what lies to the right counts up.
+      // Interfaces 0 and `period` are the same point. Cells on the left count down from it, cells on the right up.
       const Index first = !low && axis.partition().points == Points::interfaces ? 1 : 0;
       return first + floor_modulo(point.cell - first, axis.period());
     }
@@ -264,7 +264,7 @@ class OverlapCells {
  public:
   struct Cell {
     Indices local;
-    std::optional<Indices> at;  ///< empty: zero
+    std::optional<Indices> at;  ///< empty: the value is zero
   };
 
   OverlapCells(const Distribution& distribution, Index ordinal)
@@ -286,7 +286,7 @@ class OverlapCells {
   Cell operator[](Index number) const { return distribution_.is_indexed() ? indexed(number) : structured(number); }
 
  private:
-  /// Cells whose first dimension in which they are not this part's alone is `first`.
+  /// Returns the number of cells whose first dimension in which another part owns them is `first`.
   Index count_from(int first) const {
     Index out = axes_[first].other_count();
     for (int d = 0; d < static_cast<int>(axes_.size()); ++d)
@@ -325,19 +325,19 @@ class OverlapCells {
   const Distribution& distribution_;
   Rank rank_;
   std::vector<AxisPoints> axes_;
-  Index owned_ = 0;   // of an indexed part
-  Indices trailing_;  // likewise: the extents of its ghosts
+  Index owned_ = 0;   // cells of an indexed part
+  Indices trailing_;  // trailing extents of the ghosts of an indexed part
   Index count_ = 0;
 };
 
-/// Elements that are looked up here and there, in boxes of the parts that are kept for a while.
+/// Looks up single elements, in boxes of the parts that it keeps for a while.
 class ElementReader {
  public:
   explicit ElementReader(const StoredParts& array) : array_(array), source_(array) {}
   ElementReader(const ElementReader&) = delete;
   ElementReader& operator=(const ElementReader&) = delete;
 
-  /// The bytes stay until the next call.
+  /// Returns the bytes of an element, valid until the next call.
   std::span<const std::byte> operator()(Index ordinal, const Indices& local) {
     // Lookups go through a part cell by cell, so most find the tile of the one before.
     if (last_->ordinal != ordinal || !last_->box.contains(local)) last_ = &tile_at(ordinal, local);
@@ -358,7 +358,8 @@ class ElementReader {
     std::vector<std::byte> bytes;
   };
 
-  /// Tiles lie at the multiples of their extents: all of the fastest dimensions, as far as tile_bytes go.
+  /// Tiles lie at multiples of their extents. They have as many whole dimensions, from the fastest on, as fit in
+  /// tile_bytes.
   Tile& tile_at(Index ordinal, const Indices& local) {
     const Indices& extents = array_.parts[ordinal].extents;
     const Index width = size_bytes(array_.spec.type);
@@ -369,7 +370,7 @@ class ElementReader {
       Index cells = tile_bytes / width;
       for (int k = extents.size() - 1; k >= 0; --k) {
         const int d = static_cast<int>(order_[k]);
-        // A little more than a tile is one tile, for a row is often looked up at both ends.
+        // A dimension of up to two tiles is one tile, because a row is often looked up at both ends.
         shape_[d] = extents[d] <= 2 * cells ? extents[d] : std::max<Index>(1, cells);
         cells = shape_[d] == extents[d] ? cells / extents[d] : 0;
       }
@@ -398,12 +399,12 @@ class ElementReader {
   ReadScratch scratch_{window_bytes};
   std::vector<Tile> tiles_{tiles_kept};
   const Tile* last_ = tiles_.data();
-  // Of the part that was looked at last: the extents of its tiles, and how its dimensions are ordered.
+  // The extents and the order of dimensions of the tiles of the part that was looked up last.
   Index shape_of_ = -1;
   Indices shape_, order_;
 };
 
-/// Looks up cells of overlap in both arrays.
+/// Compares cells of overlap in both arrays.
 class OverlapCheck {
  public:
   OverlapCheck(const StoredParts& source, const StoredParts& target)
@@ -441,8 +442,8 @@ void verify_overlap(const StoredParts& source, const StoredParts& target, const 
   std::vector<Index> counts;
   for (const Index i : ordinals) counts.push_back(OverlapCells(target.spec.distribution, i).count());
   const Index total = std::accumulate(counts.begin(), counts.end(), Index(0));
-  // One number in each of as many equal stretches of the overlap of all parts, which are of one cell where all are
-  // looked up; a list of them would take memory.
+  // Draws one number in each of as many equal stretches of the overlap of all parts. If all cells are looked up, a
+  // stretch is one cell. A list of the numbers would take memory.
   const Index looked_up = std::min(total, options.overlap_cells_max);
   std::mt19937_64 random(options.seed);
   const auto stretch_begin = [&](Index i) { return total / looked_up * i + total % looked_up * i / looked_up; };

@@ -14,7 +14,7 @@ bool is_ordered(char byte_order) {
   return byte_order == '<' || byte_order == '>';
 }
 
-// Shifts, so that compilers see one instruction for a word and vectors for many.
+// Uses shifts, which compilers turn into one instruction per word and into vector code.
 template <class Word>
 void reverse_words(std::span<std::byte> bytes) noexcept {
   for (std::size_t at = 0; at + sizeof(Word) <= bytes.size(); at += sizeof(Word)) {

@@ -85,7 +85,7 @@ NpzName member_of(const ArraySource& source) {
 
 NewFile npz_file(const std::string& target, const NpyHeader& header, Index elements_bytes) {
   NewFile out = npy_file(target, header, elements_bytes);
-  // NumPy aligns the elements so behind its own header; they may then be mapped.
+  // NumPy gives elements this alignment behind its own header; they may then be mapped.
   constexpr Index alignment = 64;
   ZipFrame frame = zip_frame(npz_member_name(npz_name_of(target).value()), out.size_bytes, alignment);
   const auto begin = static_cast<Index>(frame.head.size());
@@ -130,13 +130,13 @@ constexpr Format raw_format{
     .unpack = nothing_to_unpack,
     .kind = StagedKind::file,
     .check_replaceable = check_replaceable_raw,
-    // Bare elements do not say in which byte order they are.
+    // A file of bare elements does not state its byte order.
     .descr = [](const std::string& descr) { return native_descr(descr); },
     .file = [](const std::string&, const NpyHeader&,
                Index elements_bytes) { return NewFile{.name = {}, .head = {}, .size_bytes = elements_bytes}; },
 };
 
-// The first that takes a path has it.
+// The first format that accepts a path has it.
 constexpr const Format* formats[] = {&npz_format, &raw_format, &directory_format, &npy_format};
 constexpr const Format* target_formats[] = {&npz_format, &raw_format, &npy_format, &directory_format};
 

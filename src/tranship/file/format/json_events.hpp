@@ -1,4 +1,4 @@
-// Private: readers of JSON that refuse with `bad_file` what they do not expect, where it stands.
+// Private: the base of JSON readers that refuse unexpected input with `bad_file`, naming its place.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tranship {
 
-/// Refuses everything; a reader overrides what it expects, and calls these for the rest.
+/// Refuses every event. A reader overrides the events that it expects, and calls these functions for the rest.
 class JsonEvents : public JsonReader {
  public:
   void null() override { refuse("null"); }
@@ -31,7 +31,7 @@ class JsonEvents : public JsonReader {
   void not_json(std::size_t column) override { throw_error(ErrorCode::bad_file, "not JSON at byte {}", column); }
 
  protected:
-  /// What the document needs at this point, and where that is: "tensor 'a': shape: expected a number".
+  /// Returns what the document must have at this point, and the point: "tensor 'a': shape: expected a number".
   virtual std::string expected() const = 0;
 
   [[noreturn]] void refuse(std::string_view found) const {
@@ -39,7 +39,7 @@ class JsonEvents : public JsonReader {
   }
 };
 
-/// A number that an Index holds; throws `overflow`.
+/// Returns a number as an Index; throws `overflow` if it does not fit.
 inline Index index_in_json(std::uint64_t value, std::string_view where) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))
     throw_error(ErrorCode::overflow, "{}: {} does not fit in 63 bits", where, value);

@@ -32,7 +32,7 @@ void check_descr(const std::string& descr, const ArraySpec& spec) {
   stored_order(spec, element.value().count);
 }
 
-/// Takes files and checksums of the parts.
+/// Reads the files and the checksums of the parts.
 void read_parts(const Json& parts, Manifest& out) {
   const Distribution& distribution = out.spec.distribution;
   const Grid& grid = distribution.grid();
@@ -93,7 +93,7 @@ Manifest read_manifest(JsonObject& object) {
 
 }  // namespace
 
-// A plain name in the directory itself, that can stand in a message.
+// The name must be a plain name in the directory itself that can stand in a message.
 void check_stored_name(const std::string& name, std::string_view where) {
   constexpr std::size_t length_max = 255;
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
@@ -136,10 +136,11 @@ StoredOrder stored_order(const ArraySpec& spec, std::optional<Index> count) {
   for (const NpyOrder outer : {NpyOrder::c, NpyOrder::fortran})
     if (const StoredOrder one(outer, has_inner); order.empty() || order == dimension_order(one, order.size()))
       return one;
-  // Where the number is not known yet, a last dimension that stays last may be the inside of an element.
+  // If the number is not known yet, a last dimension that stays last may be the inside of an element.
   if (!count && order[order.size() - 1] == order.size() - 1) return {NpyOrder::fortran, true};
   if (!has_inner) refuse(fmt::format("dimension order [{}]", to_string(order)));
-  // The last dimension is the inside of an element, which a program need not have named.
+  // The last dimension is the inside of an element; the message leaves it out, because the program need not have named
+  // it.
   const std::size_t outer = static_cast<std::size_t>(order.size()) - 1;
   if (order[order.size() - 1] != order.size() - 1)
     refuse(fmt::format("dimension order [{}], which takes apart elements of {} {}", to_string(order), *count,

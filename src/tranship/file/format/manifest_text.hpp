@@ -1,4 +1,4 @@
-// Private: what all manifests have in common: one JSON object with a version, of bounded length.
+// Private: parse_manifest_text, the frame that all manifests share: one JSON object with a version, of bounded length.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 namespace tranship {
 
 /// Parses the text of a manifest: one object, whose key `version_key` must be `version`. `read` takes all other keys.
-/// Fails with `unsupported` for another version and a text of more than manifest_bytes_max bytes; with what `read`
-/// throws, but `bad_file` for `bad_text` and `invalid_use`: a layout that makes no sense is misuse where a caller gives
-/// it, but here the file is wrong.
+/// Fails with `unsupported` for another version and for a text of more than manifest_bytes_max bytes, and with the
+/// errors of `read`, of which `bad_text` and `invalid_use` become `bad_file`: a senseless layout is misuse if a caller
+/// gives it, but here the file is wrong.
 Result<void> parse_manifest_text(std::string_view text, const char* version_key, Index version,
                                  FunctionRef<void(JsonObject&)> read);
 

@@ -30,16 +30,16 @@ NpyElement number(ElementType type, char byte_order) {
   return {type, byte_order, size_bytes(part_of(type))};
 }
 
-/// An element that is no number.
+/// Makes an element that is not a number.
 NpyElement opaque(std::string_view descr, Index bytes, char byte_order, Index swap_bytes) {
   static constexpr ElementType types[] = {ElementType::u64, ElementType::u32, ElementType::u16, ElementType::u8};
   if (bytes == 0) refuse_element(descr, "it has no bytes");
   for (const ElementType type : types)
     if (bytes % size_bytes(type) == 0) return {type, byte_order, swap_bytes, bytes / size_bytes(type)};
-  return {};  // every number of bytes is one of u8
+  return {};  // any number of bytes is a multiple of u8
 }
 
-/// A number that is all of `text`.
+/// Parses a number that is all of `text`.
 std::optional<Index> whole_number(std::string_view text) {
   Index out = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -47,7 +47,7 @@ std::optional<Index> whole_number(std::string_view text) {
   return plain ? std::optional(out) : std::nullopt;
 }
 
-/// "8", "8[ns]", "8[25s]".
+/// Accepts "8", "8[ns]", "8[25s]".
 bool is_date(std::string_view text) {
   if (!text.starts_with('8')) return false;
   text.remove_prefix(1);
@@ -59,7 +59,7 @@ bool is_date(std::string_view text) {
   return text.size() > 2 && text.front() == '[' && text.back() == ']' && std::all_of(unit.begin(), unit.end(), plain);
 }
 
-/// A descr that is one word.
+/// Parses a descr of one word.
 NpyElement parse_word(std::string_view descr) {
   if (descr == "bfloat16") return number(ElementType::bf16, native_order);
   const bool has_order = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
@@ -96,13 +96,13 @@ NpyElement parse_word(std::string_view descr) {
   refuse_element(descr, "it is not known");
 }
 
-/// Reads Python literals, as headers and records have them. Every function throws Error.
+/// Reads Python literals as they occur in headers and records. Every function throws Error.
 class LiteralReader {
  public:
-  /// `start_bytes`: where `text` begins in the file, for messages.
+  /// `start_bytes` is the offset of `text` in the file, for messages.
   LiteralReader(std::string_view text, std::size_t start_bytes) : text_(text), start_bytes_(start_bytes) {}
 
-  /// The list of fields that a record's descr is. NumPy writes what lies between fields as fields without a name.
+  /// Reads a record's descr, a list of fields. NumPy writes the gaps between fields as fields without a name.
   NpyElement record(int depth = 0) {
     constexpr int depth_max = 32;
     if (depth > depth_max)
@@ -144,7 +144,7 @@ class LiteralReader {
   }
 
  protected:
-  /// A tuple of numbers from 0 on.
+  /// Reads a tuple of numbers from 0 on.
   std::vector<Index> extents() {
     std::vector<Index> out;
     bool comma = false;
@@ -172,7 +172,7 @@ class LiteralReader {
       at_ = begin;
       refuse("a number");
     }
-    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers so
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers this way
     Index value = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc())
       throw_error(ErrorCode::overflow, "extent {}{} of dimension {} does not fit in 63 bits", negative ? "-" : "",
@@ -182,7 +182,7 @@ class LiteralReader {
     return value;
   }
 
-  /// What lies between quotes of either kind. Escapes occur in nothing that is accepted.
+  /// Returns the text between quotes of either kind. No accepted header has escapes.
   std::string_view string() {
     const char quote = peek();
     if (quote != '\'' && quote != '"') refuse("a quoted string");
@@ -202,7 +202,7 @@ class LiteralReader {
     while (at_ < text_.size() && std::string_view(" \t\n\r\f").find(text_[at_]) != std::string_view::npos) ++at_;
   }
 
-  /// The next character that is not a space, '\0' at the end.
+  /// Returns the next character that is not a space, or '\0' at the end.
   char peek() {
     skip_space();
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -231,7 +231,7 @@ class LiteralReader {
                 found);
   }
 
-  /// From a place that was before.
+  /// Returns the text from an earlier position to the present one.
   std::string_view text_since(std::size_t begin) const { return text_.substr(begin, at_ - begin); }
 
   std::string_view text_;
@@ -250,7 +250,7 @@ NpyElement parse_descr(std::string_view descr) {
 /// Reads the dictionary of a header. Every function throws Error.
 class HeaderReader : LiteralReader {
  public:
-  /// Version 3 is UTF-8, the others are Latin-1.
+  /// Version 3 is UTF-8, the other versions are Latin-1.
   HeaderReader(std::string_view text, std::size_t start_bytes, int version)
       : LiteralReader(text, start_bytes), version_(version) {}
 
@@ -338,7 +338,7 @@ Index little_endian(std::string_view bytes) {
   return out;
 }
 
-/// The dictionary of a header and where it begins.
+/// Finds the dictionary of a header.
 HeaderReader find_dictionary(std::string_view head, Index file_size_bytes) {
   if (head.substr(0, magic.size()) != magic.substr(0, head.size()))
     throw_error(ErrorCode::bad_file, "not a .npy file: it begins with '{}'", printable(head.substr(0, magic.size())));
@@ -366,7 +366,8 @@ HeaderReader find_dictionary(std::string_view head, Index file_size_bytes) {
   return HeaderReader(head.substr(start, static_cast<std::size_t>(length)), start, major);
 }
 
-/// The length of the whole file. An extent of 0 counts as 1 in the check: the strides of an empty array must fit too.
+/// Returns the length of the whole file. The check counts an extent of 0 as 1, because the strides of an empty array
+/// must fit, too.
 Index checked_file_bytes(const NpyHeader& header) {
   Index dense = size_bytes(header.type);
   bool fits = !__builtin_mul_overflow(dense, header.count, &dense);

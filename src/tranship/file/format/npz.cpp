@@ -23,7 +23,7 @@ using posix::FileDescriptor;
 using posix::io_error;
 
 constexpr std::string_view archive_ending = ".npz", member_ending = ".npy";
-// Names that an error lists.
+// Limit on the names that an error lists.
 constexpr std::size_t members_listed_max = 20;
 
 struct OpenMember {
@@ -31,7 +31,7 @@ struct OpenMember {
   ZipMember member;
   std::string path;  ///< as errors call it
 
-  /// Hands its bytes over, in order.
+  /// Passes its bytes to `sink`, in order.
   void read(FunctionRef<void(std::span<const std::byte>)> sink) const {
     const Result<void> all = read_zip_member(archive.bytes(), member, sink);
     archive.check();
@@ -90,7 +90,7 @@ NpyHeader header_of(const OpenMember& open) {
       if (head.size() == wanted) throw Enough{};
     });
   } catch (const Enough&) {
-    // What comes after the header is read later, or never.
+    // The bytes after the header are read later, or never.
   }
   open.archive.check();
   Result<NpyHeader> header = parse_npy_header(head, open.member.size_bytes);
@@ -98,11 +98,11 @@ NpyHeader header_of(const OpenMember& open) {
   return std::move(header).value();
 }
 
-/// A new file in a folder that vanishes with its descriptor.
+/// Makes a new nameless file in a folder; it vanishes with its descriptor.
 FileDescriptor nameless_file(const std::string& folder) {
   FileDescriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.number() >= 0) return file;
-  // Some file systems have no such files; one that is unlinked at once is as good.
+  // Some file systems have no nameless files; a file that is unlinked at once is as good.
   std::string name = folder + "/.tranship-inflated-XXXXXX";
   FileDescriptor named(::mkostemp(name.data(), O_CLOEXEC));
   if (named.number() < 0) throw io_error("create a file in", folder, errno);
@@ -124,7 +124,7 @@ FileDescriptor inflate(const OpenMember& open, const std::string& folder) {
 }  // namespace
 
 std::optional<NpzName> npz_name_of(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is found when it is opened
+  std::error_code ignored;  // a path that cannot be inspected fails when it is opened
   if (fs::exists(path, ignored) || path.ends_with(archive_ending))
     return path.ends_with(archive_ending) && !fs::is_directory(path, ignored) ? std::optional(NpzName{path, {}})
                                                                               : std::nullopt;
@@ -142,7 +142,7 @@ std::string npz_member_name(const NpzName& name) {
   if (!is_utf8(out))
     throw_error(ErrorCode::invalid_use, "'{}:{}': a member's name is UTF-8", name.archive,
                 printable(out, name_chars_max));
-  // Programs that unpack archives may follow it.
+  // Programs that unpack archives may use the name as a path.
   if (const fs::path path(out); path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end())
     throw_error(ErrorCode::invalid_use,
                 "'{}:{}': a member's name stays within the archive, without '..' or a '/' first", name.archive,

@@ -1,7 +1,7 @@
 // Private: Members of .npz files: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
 //
-// A stored member is read where it lies in the archive, and its checksum is that of a stretch of the archive's file. A
-// deflated one is inflated once, into a file without a name, and its checksum is checked then.
+// A stored member is read in place in the archive, and its checksum covers a stretch of the archive's file. A deflated
+// member is inflated once, into a nameless file, and its checksum is checked then.
 #pragma once
 
 #include <optional>
@@ -17,20 +17,22 @@ struct NpzName {
   std::optional<std::string> member;
 };
 
-/// What a path means: empty where it names no .npz file. Whatever exists under the whole path is that.
+/// Splits a path into archive and member; empty if it does not name a .npz file. A file with the whole path as its name
+/// takes precedence.
 std::optional<NpzName> npz_name_of(const std::string& path);
 
-/// The only member of an archive that is written: "arr_0.npy" where the name says none, as NumPy's savez calls it.
-/// Throws `invalid_use`.
+/// Returns the name of the only member of an archive that is written: "arr_0.npy" if `name` has none, as NumPy's savez
+/// does. Throws `invalid_use`.
 std::string npz_member_name(const NpzName& name);
 
-/// The header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (which member?), naming both.
+/// Reads the header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (no member is named and
+/// the archive has several), naming archive and member.
 Result<NpyHeader> read_npz_header(const NpzName& name);
 
-/// Opens a member: packed, where it is deflated. `layout` is as of open_parts. Fails likewise.
+/// Opens a member; a deflated member is opened packed. `layout` is that of open_parts. Fails as read_npz_header does.
 Result<OpenArray> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout);
 
-/// Inflates a member that was opened packed, and lets its part lie there. Throws likewise.
+/// Inflates a member that was opened packed, and makes its part lie in the new file. Throws these errors, too.
 void unpack_npz(const NpzName& name, const std::string& folder, StoredParts& array);
 
 }  // namespace tranship

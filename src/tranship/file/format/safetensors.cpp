@@ -19,7 +19,7 @@ struct Dtype {
   ElementType type;
 };
 
-// The first row of an element type is what it is written as.
+// An element type is written as the dtype of its first row.
 constexpr Dtype dtypes[] = {
     {"BOOL", ElementType::bool8},     {"U8", ElementType::u8},          {"I8", ElementType::i8},
     {"F8_E5M2", ElementType::u8},     {"F8_E4M3", ElementType::u8},     {"F8_E8M0", ElementType::u8},
@@ -30,7 +30,7 @@ constexpr Dtype dtypes[] = {
     {"U64", ElementType::u64},
 };
 
-/// Elements of less than a byte.
+/// Dtypes of less than a byte.
 struct NarrowDtype {
   std::string_view name;
   Index bits;
@@ -63,7 +63,7 @@ TensorForm form_of(std::string_view dtype, std::span<const Index> shape) {
   if (shape.size() > safetensors_dims_max)
     throw_error(ErrorCode::unsupported, "{}: at most {} are supported", amount(shape.size(), "dimension"),
                 safetensors_dims_max);
-  // An extent of 0 counts as 1 in the check: the strides of an empty tensor must fit too.
+  // The check counts an extent of 0 as 1, because the strides of an empty tensor must fit, too.
   Index cells = 1, dense = bits;
   for (const Index extent : shape) {
     dense = checked_multiply(dense, std::max<Index>(extent, 1));
@@ -91,7 +91,7 @@ std::string named(const SafetensorsEntry& tensor) {
   return fmt::format("tensor '{}'", printable(tensor.name, name_chars_max));
 }
 
-/// Keeps what a header says and looks at each tensor alone.
+/// Collects a header and checks each tensor on its own.
 class HeaderEvents final : public JsonEvents {
  public:
   void start_object() override {
@@ -252,11 +252,11 @@ class HeaderEvents final : public JsonEvents {
   int metadata_seen_ = 0, dtype_seen_ = 0, shape_seen_ = 0, offsets_seen_ = 0;
 };
 
-/// Throws `bad_file` unless the elements of all tensors follow one another from 0 on; gives where they end.
+/// Returns the end of all elements. Throws `bad_file` unless the tensors follow one another from 0 on.
 Index check_offsets(const SafetensorsHeader& header) {
   std::vector<const SafetensorsEntry*> by_offset;
   for (const SafetensorsEntry& tensor : header.tensors) by_offset.push_back(&tensor);
-  // Empty tensors lie at the front of the one that begins where they do.
+  // Empty tensors come before the tensor that begins at the same offset.
   std::sort(by_offset.begin(), by_offset.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
     return std::pair(a->offset_bytes, a->size_bytes) < std::pair(b->offset_bytes, b->size_bytes);
   });
@@ -324,7 +324,7 @@ std::string text_of(const SafetensorsHeader& header) {
   return out;
 }
 
-/// Throws what parse_safetensors_header would of the header as it is written.
+/// Throws the errors that parse_safetensors_header would throw for the written header.
 void check(const SafetensorsHeader& header) {
   std::vector<std::string_view> names;
   for (const SafetensorsEntry& tensor : header.tensors) {
@@ -375,7 +375,7 @@ SafetensorsHeader make_safetensors_header(std::span<const SafetensorsTensor> ten
   }
   std::vector<SafetensorsEntry*> by_size;
   for (SafetensorsEntry& tensor : out.tensors) by_size.push_back(&tensor);
-  // An opaque tensor moves as bytes, and is aligned to its elements all the same.
+  // An opaque tensor moves as bytes, but is aligned to its elements, too.
   const auto width = [](const SafetensorsEntry* tensor) {
     return size_bytes(whole_type(tensor->dtype).value_or(ElementType::u8));
   };

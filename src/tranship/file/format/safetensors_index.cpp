@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view total_key = "total_size";
 
-/// A plain name in the folder of the index, that can stand in a message.
+/// Accepts a plain name in the folder of the index that can stand in a message.
 void check_file_name(const std::string& name, std::string_view where) {
   constexpr std::size_t length_max = 255;
   const bool plain =

@@ -2,8 +2,8 @@
 //
 //   {"metadata": {"total_size": 2048}, "weight_map": {"a": "model-00001-of-00002.safetensors", ...}}
 //
-// An index is untrusted: a file is a plain name, beside the index. Whether the files hold what it says is seen when
-// they are read.
+// An index is untrusted: a file must be a plain name beside the index. Whether the files hold the tensors is checked
+// when they are read.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@
 namespace tranship {
 
 inline constexpr char safetensors_index_name[] = "model.safetensors.index.json";
-/// A longer index is not read.
+/// Longer indices are not read.
 inline constexpr Index safetensors_index_bytes_max = 100'000'000;
-/// Tensors that an index lists at most.
+/// Limit on the tensors of an index.
 inline constexpr Index safetensors_index_tensors_max = 1'000'000;
 
 struct SafetensorsIndex {
@@ -30,27 +30,27 @@ struct SafetensorsIndex {
     friend bool operator==(const Place&, const Place&) = default;
   };
 
-  /// Bytes of the elements of all tensors, where the index says it.
+  /// Bytes of the elements of all tensors, if the index states them.
   std::optional<Index> total_size_bytes;
-  /// What else its metadata says, by key: scalars as JSON, kept as they are.
+  /// The rest of its metadata, by key: scalars as JSON, kept unchanged.
   std::vector<std::pair<std::string, std::string>> metadata;
   /// In the order of the index.
   std::vector<Place> tensors;
 
-  /// Each file once, in the order in which they come first.
+  /// Returns each file once, in the order of first appearance.
   std::vector<std::string> files() const;
 
   friend bool operator==(const SafetensorsIndex&, const SafetensorsIndex&) = default;
 };
 
-/// "model-00002-of-00004.safetensors" for shard 1 of 4: shards count from 1 in names.
+/// Returns the file name of a shard: "model-00002-of-00004.safetensors" for shard 1 of 4, because names count from 1.
 std::string safetensors_shard_name(Index shard, Index shard_count);
 
 /// Fails with `bad_file`, `unsupported` and `overflow`, each with a message of one printable line.
 Result<SafetensorsIndex> parse_safetensors_index(std::string_view text);
 
-/// One key a line. parse_safetensors_index(format_safetensors_index(x)) == x. Throws `invalid_use` for what
-/// parse_safetensors_index would refuse.
+/// Writes one key per line. parse_safetensors_index(format_safetensors_index(x)) == x. Throws `invalid_use` for an
+/// index that parse_safetensors_index would refuse.
 std::string format_safetensors_index(const SafetensorsIndex& index);
 
 }  // namespace tranship

@@ -121,7 +121,7 @@ bool keeps_whole(const ArraySpec& spec) {
 }
 
 bool is_tensor_manifest(std::string_view text) {
-  // No name of a file in the other kind can have these bytes: its quotes would have backslashes.
+  // No file name in the other kind of manifest can contain these bytes, because its quotes would have backslashes.
   return text.find("\"tranship_tensors\"") != std::string_view::npos;
 }
 

@@ -1,14 +1,13 @@
-// Private: The manifest of a directory of tensors: one safetensors file for each rank, with the tensors' local arrays
-// under their full names, and what they are of.
+// Private: TensorManifest, the description of a directory of tensors: one safetensors file per rank, with the tensors'
+// local arrays under their full names, and the layouts of these.
 //
 //   {"tranship_tensors": 1, "metadata": {"format": "pt"},
 //    "files": [{"rank": 0, "file": "rank-00000-of-00002.safetensors", "crc32": "8d0f2b17"}, ...],
-//    "tensors": [{"name": "wte.weight", "dtype": "BF16", "shape": [64, 32], "layout": "bf16[64,32] @ 2x1 : block,
-//    whole"},
-//                ...]}
+//    "tensors": [{"name": "wte.weight", "dtype": "BF16", "shape": [64, 32],
+//                 "layout": "bf16[64,32] @ 2x1 : block, whole"}, ...]}
 //
-// "shape" is the global one; a scalar has [], and the layout of [1]. A manifest is untrusted: it is accepted only when
-// it names a file for every rank from 0 on that a layout has.
+// "shape" is the global shape; a scalar has [], and the layout of [1]. A manifest is untrusted: it is accepted only if
+// it names a file for every rank, from 0 on, that a layout has.
 #pragma once
 
 #include <optional>
@@ -21,12 +20,13 @@
 
 namespace tranship {
 
-/// One tensor: any name, its dtype as safetensors files spell it, and its global extents, none of a scalar.
+/// One tensor: its name (any text), its dtype as safetensors files spell it, and its global extents (empty for a
+/// scalar).
 struct TensorShape {
   std::string name;
   std::string dtype;
   Indices extents;
-  std::vector<Index> opaque_shape = {};  ///< as of SafetensorsEntry: its extents are then those of its bytes
+  std::vector<Index> opaque_shape = {};  ///< see SafetensorsEntry; `extents` then count bytes
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
 };
 
@@ -48,21 +48,21 @@ struct TensorManifest {
   friend bool operator==(const TensorManifest&, const TensorManifest&) = default;
 };
 
-/// "rank-00002-of-00004.safetensors": ranks count from 0.
+/// Returns the file name of a rank: "rank-00002-of-00004.safetensors". Ranks count from 0.
 std::string rank_file_name(Rank rank, Rank ranks);
 
-/// The extents that a layout is of: a scalar counts as one element.
+/// Returns the extents for a layout: a scalar counts as one element.
 Indices layout_extents(const Indices& extents);
-/// The extents that a local array has in a file: those of a scalar are none.
+/// Returns the extents of a local array in a file: a scalar has none.
 Indices stored_extents(const Indices& tensor, const Indices& local);
 
-/// Whether every rank of a layout has all elements in their order.
+/// Returns true if every rank of a layout has all elements in their order.
 bool keeps_whole(const ArraySpec& spec);
 
-/// The shape as safetensors files spell it: "64, 32".
+/// Returns the shape as safetensors files spell it: "64, 32".
 std::string shape_text(const TensorShape& tensor);
 
-/// Whether the text of a manifest.json is of this kind.
+/// Returns true if the text of a manifest.json is of this kind.
 bool is_tensor_manifest(std::string_view text);
 
 /// Throws `invalid_use` for names that JSON cannot hold.

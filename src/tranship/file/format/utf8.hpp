@@ -1,4 +1,4 @@
-// Private: UTF-8, and Latin-1 beside it.
+// Private: UTF-8, and its conversion to and from Latin-1.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace tranship {
 
-/// Whether all of it is: shortest forms, no surrogates, nothing beyond U+10FFFF.
+/// Returns true if all of the text is valid UTF-8: shortest forms, no surrogates, nothing beyond U+10FFFF.
 bool is_utf8(std::string_view text);
 std::string utf8_of_latin1(std::string_view text);
-/// Empty where `text`, which is UTF-8, has a character beyond U+00FF.
+/// Returns nothing if `text`, which is UTF-8, has a character beyond U+00FF.
 std::optional<std::string> latin1_of_utf8(std::string_view text);
 
 }  // namespace tranship

@@ -14,7 +14,7 @@
 namespace tranship {
 namespace {
 
-// The records of the format: a signature and the bytes of the part whose length is fixed.
+// The records of the format: a signature, and the bytes of the fixed part.
 constexpr std::uint32_t end_signature = 0x06054b50;
 constexpr Index end_bytes = 22;
 constexpr std::uint32_t end64_signature = 0x06064b50;
@@ -25,10 +25,10 @@ constexpr std::uint32_t entry_signature = 0x02014b50;
 constexpr Index entry_bytes = 46;
 constexpr std::uint32_t local_signature = 0x04034b50;
 constexpr Index local_bytes = 30;
-// Bit 0 says encrypted, bit 6 strongly so, bit 13 that the directory hides values.
+// Bit 0 means encrypted, bit 6 strongly encrypted, bit 13 that the directory hides values.
 constexpr unsigned encrypted_flags = 1u << 0 | 1u << 6 | 1u << 13;
 
-// Deflate makes at most 258 bytes of 2 bits; one more block of slack for the ends.
+// Deflate makes at most 258 bytes from 2 bits; one more block as slack for the ends.
 constexpr Index inflation_max = 1032;
 constexpr Index inflation_slack_bytes = 1032;
 
@@ -46,7 +46,7 @@ class Bytes {
     return {bytes_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count)), offset_ + offset};
   }
 
-  // Little-endian numbers of a part that is long enough.
+  // Little-endian numbers. The caller has checked that the part is long enough.
   std::uint16_t u16(Index at) const { return static_cast<std::uint16_t>(number(at, 2)); }
   std::uint32_t u32(Index at) const { return static_cast<std::uint32_t>(number(at, 4)); }
   std::uint64_t u64(Index at) const { return number(at, 8); }
@@ -71,7 +71,7 @@ Index index_of(std::uint64_t value, std::string_view what) {
   return static_cast<Index>(value);
 }
 
-/// Where the directory is, as the end of the archive says.
+/// The place of the directory, as the end of the archive states it.
 struct Directory {
   Index offset = 0;
   Index bytes = 0;
@@ -79,7 +79,7 @@ struct Directory {
 };
 
 Index find_end(const Bytes& archive) {
-  // A comment of up to 65535 bytes may follow, and may look like anything; its length must reach the end of the file.
+  // A comment of up to 65535 bytes may follow and may contain any bytes. Its length must reach the end of the file.
   const Index first = std::max<Index>(0, archive.size() - end_bytes - zip_max16);
   for (Index at = archive.size() - end_bytes; at >= first; --at)
     if (archive.u32(at) == end_signature && at + end_bytes + archive.u16(at + 20) == archive.size()) return at;
@@ -105,7 +105,7 @@ void check_end(const Directory& directory, Index end) {
                 amount(directory.bytes, "byte"), directory.offset, end);
 }
 
-/// The zip64 record, which says what the 32-bit one cannot; `limit` is where the locator begins.
+/// Reads the zip64 record, which has the values that do not fit in the 32-bit record. `limit` is the locator's offset.
 Directory read_end64(const Bytes& archive, Index limit) {
   const Bytes locator = archive.part(limit, locator64_bytes, "the zip64 locator");
   if (locator.u32(16) > 1) refuse_disks(locator.u32(16) - 1, locator.u32(4));
@@ -126,7 +126,7 @@ Directory read_end64(const Bytes& archive, Index limit) {
   return out;
 }
 
-/// What a field that is too narrow says: the largest number, or the same as the wide one.
+/// Checks that a field that is too narrow has its largest value, or the same value as the wide field.
 void check_narrow(std::uint32_t narrow, std::uint32_t largest, Index wide) {
   if (narrow != largest && narrow != wide)
     throw_error(ErrorCode::bad_file, "the end record says {}, the zip64 end record {}", narrow, wide);
@@ -149,13 +149,13 @@ Directory find_directory(const Bytes& archive) {
   return out;
 }
 
-/// One entry of the directory: a member whose data is not found yet, and where its local header is.
+/// One entry of the directory: a member whose data is not located yet, and the offset of its local header.
 struct Entry {
   ZipMember member;
   Index header_offset = 0;
 };
 
-/// Takes from the zip64 extra field what does not fit in the entry, in the order that the format gives.
+/// Reads the values that do not fit in the entry from the zip64 extra field, in the order of the format.
 void widen(const Bytes& extra, std::string_view name, std::span<std::uint64_t* const> values) {
   if (values.empty()) return;
   for (Index at = 0; at + 4 <= extra.size();) {
@@ -169,7 +169,7 @@ void widen(const Bytes& extra, std::string_view name, std::span<std::uint64_t* c
     }
     at += 4 + field.size();
   }
-  // Without the field the largest 32-bit number is meant as it stands.
+  // Without the field, the largest 32-bit number is the value itself.
 }
 
 void check_sizes(const ZipMember& member) {
@@ -182,7 +182,7 @@ void check_sizes(const ZipMember& member) {
                 member.method == ZipMethod::stored ? "stored" : "deflated");
 }
 
-/// Reads the entry at `at` and moves behind it.
+/// Reads the entry at `at` and advances `at` behind it.
 Entry read_entry(const Bytes& directory, Index& at) {
   const Bytes fixed = directory.part(at, entry_bytes, "an entry of the directory");
   if (fixed.u32(0) != entry_signature)
@@ -214,8 +214,8 @@ Entry read_entry(const Bytes& directory, Index& at) {
   return out;
 }
 
-/// Finds the data of a member behind its local header, which must speak of the same member. `limit`: where the
-/// directory begins.
+/// Finds the data of a member behind its local header, which must describe the same member. `limit` is the offset of
+/// the directory.
 void locate_data(const Bytes& archive, Index limit, Entry& entry) {
   const Bytes members = archive.part(0, limit, "the members");
   const std::string what = fmt::format("member '{}'", printable(entry.member.name, name_chars_max));
@@ -285,7 +285,7 @@ std::vector<ZipMember> read_directory(std::span<const std::byte> bytes) {
   return out;
 }
 
-/// The packed bytes, if they are packed in a way that is read.
+/// Returns the packed bytes. Throws `unsupported` if they are packed in a way that is not read.
 std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, const ZipMember& member) {
   if (member.cipher != ZipCipher::none)
     throw_error(ErrorCode::unsupported, "member '{}' is encrypted", printable(member.name, name_chars_max));
@@ -302,7 +302,7 @@ std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, cons
                          static_cast<std::size_t>(member.data_bytes));
 }
 
-/// Counts what goes to the sink and checks it against the directory.
+/// Counts the bytes that go to the sink and checks them against the directory.
 class CheckedSink {
  public:
   CheckedSink(const ZipMember& member, FunctionRef<void(std::span<const std::byte>)> sink)
@@ -370,7 +370,7 @@ void inflate_to(std::span<const std::byte> packed, const ZipMember& member, Chec
     sink.take(std::span(chunk).first(chunk.size() - stream.avail_out));
     if (state == Z_MEM_ERROR)
       throw_error(ErrorCode::no_memory, "no memory to inflate member '{}'", printable(member.name, name_chars_max));
-    // Z_BUF_ERROR: nothing is left to read.
+    // Z_BUF_ERROR: there is no more input.
     if (state != Z_OK && state != Z_STREAM_END)
       throw_error(ErrorCode::bad_file, "member '{}': {}", printable(member.name, name_chars_max),
                   state == Z_BUF_ERROR ? "its deflated data is cut" : "its data is not deflated");

@@ -13,10 +13,10 @@ namespace {
 constexpr std::uint16_t version_plain = 20, version_zip64 = 45;
 constexpr std::uint16_t made_on_unix = 3 << 8;
 constexpr std::uint16_t name_is_utf8 = 1 << 11;
-// The extra field that zipalign of Android uses: the alignment, then zeros.
+// The extra field of Android's zipalign: the alignment, then zeros.
 constexpr std::uint16_t alignment_id = 0xd935;
 constexpr Index alignment_bytes_min = 6;
-// 1980-01-01, 00:00: equal arrays make equal archives.
+// 1980-01-01, 00:00: a fixed date, so that equal arrays make equal archives.
 constexpr std::uint16_t date = 1 << 5 | 1;
 constexpr std::uint32_t regular_file_0644 = 0100644u << 16;
 

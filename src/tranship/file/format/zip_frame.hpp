@@ -1,5 +1,5 @@
-// Private: What a zip archive of one stored member has around its bytes, for writers that write those in no particular
-// order: only the CRC of the member is left to be filled in once it is known. Format: PKWARE's APPNOTE, 6.3.
+// Private: ZipFrame, the bytes that a zip archive has around one stored member, for writers that write the member in no
+// particular order: only its CRC is filled in once it is known. Format: PKWARE's APPNOTE, 6.3.
 #pragma once
 
 #include <string>
@@ -13,13 +13,12 @@ namespace tranship {
 struct ZipFrame {
   std::string head;  ///< in front of the member
   std::string tail;  ///< behind it
-  /// Where the CRC-32 of the member's bytes goes, little-endian in 4 bytes that are 0 in here: offsets in the archive.
+  /// Offsets in the archive of the member's CRC-32, which is 4 bytes, little-endian, and 0 in `head` and `tail`.
   std::vector<Index> crc_places;
 };
 
-/// The member begins at a multiple of `alignment` in the
-/// archive. Sizes beyond 32 bits are written as zip64. Throws `invalid_use` for an empty name and for one of more than
-/// 65535 bytes, and `overflow`.
+/// Makes a frame in which the member begins at a multiple of `alignment`. Writes sizes beyond 32 bits as zip64. Throws
+/// `invalid_use` for an empty name and for a name of more than 65535 bytes, and `overflow`.
 ZipFrame zip_frame(std::string_view name, Index member_bytes, Index alignment);
 
 }  // namespace tranship

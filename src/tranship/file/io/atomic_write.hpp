@@ -1,6 +1,6 @@
-// Private: Files that appear complete or not at all: made beside their name as `.<name>.partial-XXXXXX`, synced, then
-// renamed. A crash leaves the old one or the new one, and perhaps a partial one that its name tells apart. For files
-// that take long to make, see staging.hpp.
+// Private: AtomicFile, a file that appears complete or not at all: it is made beside its name as
+// `.<name>.partial-XXXXXX`, synced, then renamed. A crash leaves the old file or the new one, and perhaps a partial
+// file, whose name shows what it is. For files that take long to make, see staging.hpp.
 #pragma once
 
 #include <cstddef>
@@ -13,26 +13,26 @@
 
 namespace tranship {
 
-/// A new file that takes the place of `target` when it is committed, and vanishes when it is not. A symbolic link at
-/// `target` is followed; an existing file's permissions are kept. The last of several writers of one target wins.
+/// A new file that replaces `target` when it is committed, and vanishes otherwise. A symbolic link at `target` is
+/// followed, and an existing file's permissions are kept. If several writers have one target, the last commit wins.
 class AtomicFile {
  public:
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
-  /// Makes the partial file with `size_bytes` zero bytes. Fails with `invalid_use` where `target` is something else
-  /// than a regular file, and with `io` (disk full included).
+  /// Makes the partial file with `size_bytes` zero bytes. Fails with `invalid_use` if `target` is not a regular file,
+  /// and with `io` (including a full disk).
   static Result<AtomicFile> create(const std::string& target, Index size_bytes);
 
-  /// All bytes of the file, for writing until `commit`.
+  /// Returns all bytes of the file, for writing until `commit`.
   std::span<std::byte> bytes() const { return file_.writable_bytes(); }
   const std::string& target() const noexcept { return target_; }
-  /// Where the new file lies until `commit`; empty afterwards.
+  /// Path of the new file until `commit`; empty afterwards.
   const std::string& partial() const noexcept { return partial_; }
 
-  /// Syncs the file, renames it over the target and syncs the folder. On failure (`io`) before the rename the target is
-  /// as it was. Once only: a second call is `invalid_use`.
+  /// Syncs the file, renames it over the target and syncs the folder. If it fails (`io`) before the rename, the target
+  /// is unchanged. A second call fails with `invalid_use`.
   Result<void> commit();
 
  private:

@@ -1,7 +1,8 @@
-// Private: CRC-32 as zip, PNG and Python's zlib.crc32 have it, of files that are written in no particular order.
+// Private: CRC-32 as in zip, PNG and Python's zlib.crc32, for files that are written in no particular order.
 //
-// The checksum of A followed by B is that of A, moved on by the length of B, xor that of B. So the checksum of a file
-// is the xor of what each of its pieces contributes, in any order: its own checksum moved on by the bytes after it.
+// The checksum of A followed by B is A's checksum, moved on by the length of B, xor B's checksum. So the checksum of a
+// file is the xor of the contributions of its pieces, in any order: a piece contributes its own checksum, moved on by
+// the number of bytes after it.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +15,21 @@ namespace tranship {
 
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// What `checksum` becomes when `bytes` more bytes follow that contribute for themselves.
+/// Returns the contribution of `checksum` when `bytes` more bytes follow.
 std::uint32_t moved_on(std::uint32_t checksum, Index bytes) noexcept;
 
-/// Pieces of one file, given in the order of the file with gaps between them. Gaps of the same length one after the
-/// other cost little.
+/// The pieces of one file, in the order of the file, with gaps between them. Consecutive gaps of the same length cost
+/// little.
 class PieceChecksum {
  public:
   void add(Index offset_bytes, std::span<const std::byte> bytes) noexcept;
-  /// What all pieces contribute to a file of this length.
+  /// Returns the contribution of all pieces to the checksum of a file of this length.
   std::uint32_t contribution(Index file_bytes) const noexcept;
 
  private:
   std::uint32_t checksum_ = 0;
   Index end_ = 0;
-  Index step_bytes_ = -1;  // the last one, and the operator for it
+  Index step_bytes_ = -1;  // the last step, and the operator for it
   std::uint32_t step_ = 0;
 };
 

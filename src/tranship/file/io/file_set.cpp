@@ -22,14 +22,14 @@ using posix::io_error;
 
 namespace {
 
-// Of stretches that one call reads: a longer gap costs more than another call, and may cost pages of the disk.
+// Limits of one call that reads several stretches: a longer gap costs more than another call, and may read more pages.
 constexpr Index gap_bytes_max = 2048;
 constexpr std::size_t stretches_per_call = 512;
 
-// A call for each of many files waits for the disk that many times.
+// Beyond this, a sync per file would wait for the disk too often.
 constexpr std::size_t synced_one_by_one_max = 16;
 
-/// Whether syncfs fails where a page could not be written: since Linux 5.8.
+/// Returns true if syncfs fails when a page could not be written: since Linux 5.8.
 bool syncfs_tells_errors() {
   static const bool tells = [] {
     struct utsname system;
@@ -40,7 +40,7 @@ bool syncfs_tells_errors() {
   return tells;
 }
 
-/// Files are read here and there from the first byte on: what the system fetches beyond a read is fetched in vain.
+/// Turns off read-ahead: reads are scattered from the first byte on, so the system would fetch bytes in vain.
 void read_nothing_ahead(const FileDescriptor& file) {
   ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);  // a hint
 }
@@ -57,7 +57,7 @@ FileState state_of(const struct stat& status) {
           .inode = status.st_ino};
 }
 
-/// A new name or other permissions are no harm while a run has the file open.
+/// A new name or other permissions do no harm while a run has the file open.
 void check_same(const std::string& path, const FileState& before, FileState now) {
   now.changed_ns = before.changed_ns;
   if (!(now == before))
@@ -118,7 +118,7 @@ std::shared_ptr<FileDescriptor> FileSet::descriptor(Index file) const {
   if (::fstat(opened->number(), &status) != 0) throw io_error("inspect", entry.path, errno);
   if (access_ == FileAccess::read_only) check_same(entry.path, entry.state, state_of(status));
   if (static_cast<Index>(open_files_.size()) >= open_max_) {
-    entries_[open_files_.front()].open.reset();  // a thread that uses it now closes it
+    entries_[open_files_.front()].open.reset();  // if a thread still uses it, that thread closes it
     open_files_.pop_front();
   }
   read_nothing_ahead(*opened);
@@ -138,7 +138,7 @@ void FileSet::read(Index file, std::span<const Stretch> stretches) const {
   const auto open = descriptor(file);
   std::array<iovec, stretches_per_call> parts;
   for (std::size_t first = 0; first < stretches.size();) {
-    // What lies between two stretches is read as well, into memory that is not looked at.
+    // The gap between two stretches is read, too, into memory that is ignored.
     std::array<std::byte, gap_bytes_max> gap;
     const Index begin = stretches[first].offset_bytes;
     Index end = begin;
@@ -182,7 +182,7 @@ void FileSet::finish_reads(FunctionRef<void()> watch) const {
   }
 }
 
-/// Where the process has too many windows, the oldest of this set go.
+/// Maps a window. If the process has too many, unmaps the oldest of this set.
 std::shared_ptr<const MappedWindow> FileSet::map_in_place_of_others(Index file, Index offset_bytes,
                                                                     Index size_bytes) const {
   const auto open = descriptor(file);
@@ -196,7 +196,7 @@ std::shared_ptr<const MappedWindow> FileSet::map_in_place_of_others(Index file, 
 }
 
 std::shared_ptr<const MappedWindow> FileSet::map(Index file, Index offset_bytes) const {
-  // Twice as long as the distance from one to the next: any stretch of `window_bytes` lies in one of them.
+  // Windows are twice as long as their distance, so any stretch of `window_bytes` lies in one of them.
   const Index number = offset_bytes / window_bytes, begin = number * window_bytes;
   const std::lock_guard lock(windows_mutex_);
   const auto found = std::find_if(windows_.begin(), windows_.end(),
@@ -225,7 +225,7 @@ void FileSet::start_syncing(Index file, Index offset_bytes, Index size_bytes) co
     const std::lock_guard lock(mutex_);
     open = entries_[file].open;
   }
-  // Only a hint: what fails here fails again when it is waited for.
+  // Only a hint: if it fails, the sync that waits for these bytes fails, too.
   if (open) ::sync_file_range(open->number(), offset_bytes, size_bytes, SYNC_FILE_RANGE_WRITE);
 }
 
@@ -234,7 +234,7 @@ void FileSet::sync(std::span<const Index> files) const {
   for (const Index file : files) sync_one(file);
 }
 
-/// False where the system would not tell of errors.
+/// Returns false if the system would not report errors.
 bool FileSet::sync_file_system() const {
   std::shared_ptr<FileDescriptor> open;
   {

@@ -1,7 +1,7 @@
-// Private: FileSet, many files by number, each opened when it is first needed and only so many at once, so that neither
-// the number of descriptors nor that of mappings limits how many files an array has. Threads may use it at once.
+// Private: FileSet, many files by number. Each is opened when it is first needed, and only a limited number are open at
+// once, so the limits on descriptors and mappings do not limit the files of an array. Threads may use it concurrently.
 //
-// A file that is read is remembered as it was when it was added: one that has changed since is refused, not mixed.
+// A set remembers the state of a file that is read when it is added. If the file changes later, reads refuse it.
 #pragma once
 
 #include <algorithm>
@@ -25,31 +25,31 @@
 
 namespace tranship {
 
-/// What tells one state of a file from another.
+/// The properties that tell one state of a file from another.
 struct FileState {
   Index size_bytes = 0;
   std::int64_t modified_ns = 0;
-  /// The last change of its bytes, its names or its permissions: what gives a file its old time of modification back
-  /// changes this.
+  /// The last change of its bytes, its names or its permissions. Setting back the time of modification changes this,
+  /// too.
   std::int64_t changed_ns = 0;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   friend bool operator==(const FileState&, const FileState&) = default;
 };
 
-/// The CRC-32 that something says of a file: a manifest of all its bytes, or an archive of one member.
+/// A CRC-32 that is recorded for a file: a manifest records it for all bytes, an archive for one member.
 struct RecordedChecksum {
   struct Member {
-    std::string path;  ///< as errors call it
-    Interval bytes;    ///< of the archive
+    std::string path;  ///< path in errors
+    Interval bytes;    ///< place in the archive
   };
 
   std::uint32_t crc32 = 0;
   std::optional<Member> member = {};
 
-  /// The bytes that it is of, in a file of that size.
+  /// Returns the bytes that the checksum covers, in a file of that size.
   Interval stretch(Index file_bytes) const { return member ? member->bytes : Interval{0, file_bytes}; }
-  /// Throws `bad_file`, naming `path` or the member, where `found` is another one.
+  /// Throws `bad_file`, naming `path` or the member, if `found` differs from the checksum.
   void require(std::uint32_t found, const std::string& path) const;
 };
 
@@ -57,15 +57,15 @@ class FileSet {
  public:
   explicit FileSet(FileAccess access) : FileSet(access, default_open_max()) {}
   FileSet(FileAccess access, Index open_max) : access_(access), open_max_(open_max) {}
-  /// Files that one set keeps open at once: a quarter of those that the process may open, for it is not the only set,
-  /// and at most 256.
+  /// Limit on the files that one set keeps open: a quarter of those that the process may open, because it is not the
+  /// only set, and at most 256.
   static Index default_open_max() noexcept;
 
-  /// Looks at the file, which must exist, and returns its number. Fails with `io`, and with `bad_file` where there is
-  /// something else than a regular file. To be called before any thread reads.
+  /// Adds a file, which must exist, and returns its number. Fails with `io`, and with `bad_file` if it is not a regular
+  /// file. Call it before any thread reads.
   Result<Index> add(const std::string& path);
 
-  /// Adds an open file without a name, which no other process can change; `path` is what errors call it.
+  /// Adds an open nameless file, which no other process can change; `path` is its name in errors.
   Result<Index> adopt(const std::string& path, posix::FileDescriptor file);
   bool is_private(Index file) const { return entries_[file].is_private; }
 
@@ -74,40 +74,40 @@ class FileSet {
   const FileState& state(Index file) const { return entries_[file].state; }
   Index size_bytes(Index file) const { return entries_[file].state.size_bytes; }
 
-  /// Throws `bad_file` where some file is not as it was when it was added.
+  /// Throws `bad_file` if a file has changed since it was added.
   void check_unchanged() const;
 
-  /// Has the checksums of files that are read from here on checked, by number; of those without one, nothing.
+  /// From now on, computes the checksums of files that are read. `checksums` are by file number; empty ones are not
+  /// checked.
   void check_reads(std::span<const std::optional<RecordedChecksum>> checksums);
-  /// Once all is read: reads what is left of each file, or member, that was read at all, and throws `bad_file` for the
-  /// first whose checksum is another. `watch` is called every now and then.
+  /// Call it when all is read. Reads the rest of each file, or member, of which any byte was read, and throws
+  /// `bad_file` for the first whose checksum differs. Calls `watch` from time to time.
   void finish_reads(FunctionRef<void()> watch) const;
 
-  /// All of `bytes`, from an offset on. Throws `io`, and `bad_file` where the file is not as it was.
+  /// Reads all of `bytes` from an offset. Throws `io`, and `bad_file` if the file has changed.
   void read(Index file, Index offset_bytes, std::span<std::byte> bytes) const;
-  /// The same of several stretches, increasing and apart from each other. Those with short gaps between them are read
-  /// by one call.
+  /// A stretch to read. The stretches of one call increase and do not overlap; one system call reads those with short
+  /// gaps between them.
   struct Stretch {
     Index offset_bytes = 0;
     std::span<std::byte> bytes;
   };
   void read(Index file, std::span<const Stretch> stretches) const;
-  /// Says that reads will be short and far apart from each other, so that the system reads nothing but what is asked
-  /// for.
+  /// Announces that reads will be short and far apart, so that the system does not read ahead.
   void expect_scattered_reads();
-  /// A stretch of a file as memory that holds at least `window_bytes` from the offset on, or what there is of them. The
-  /// last ones stay mapped, so that threads share them and come back to them cheaply. Throws as `read` does.
+  /// Maps a stretch of a file that holds at least `window_bytes` from the offset on, or up to the end of the file. The
+  /// last windows stay mapped, so threads share them and use them again cheaply. Throws as `read` does.
   std::shared_ptr<const MappedWindow> map(Index file, Index offset_bytes) const;
   static constexpr Index window_bytes = Index(8) << 20;
-  /// How much stays mapped, in `window_bytes` from one window to the next: 256 MiB by default, and never more
-  /// than 256 windows, of which a process has only so many.
+  /// Sets how much stays mapped, counted in `window_bytes` per window: 256 MiB by default, and at most 256 windows,
+  /// because a process has a limited number of them.
   void keep_mapped(Index size_bytes) { windows_max_ = std::min<Index>(size_bytes / window_bytes + 1, 256); }
   /// Throws `io`.
   void write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const;
-  /// Lets the system begin to write to the disk what was written there.
+  /// Lets the system begin to write these bytes, which were written to the file, to the disk.
   void start_syncing(Index file, Index offset_bytes, Index size_bytes) const noexcept;
-  /// Waits until what was written to these files, which lie on one file system, is on the disk. Many of them are synced
-  /// by one call for the whole file system, which writes what other programs have written there as well. Throws `io`.
+  /// Waits until the bytes that were written to these files, which lie on one file system, are on the disk. One call
+  /// for the whole file system syncs many files, and also writes the bytes of other programs there. Throws `io`.
   void sync(std::span<const Index> files) const;
 
  private:
@@ -117,7 +117,7 @@ class FileSet {
     bool is_private = false;
     std::shared_ptr<posix::FileDescriptor> open;
     std::optional<RecordedChecksum> checksum = {};
-    std::unique_ptr<ReadCheck> check = nullptr;  // where it is to be checked
+    std::unique_ptr<ReadCheck> check = nullptr;  // set if the checksum is checked
   };
 
   std::shared_ptr<posix::FileDescriptor> descriptor(Index file) const;
@@ -127,8 +127,8 @@ class FileSet {
 
   FileAccess access_;
   Index open_max_;
-  mutable std::mutex mutex_;  // guards what follows but for paths and states
-  // Opened before anything is written: it is told of errors from then on.
+  mutable std::mutex mutex_;  // guards the members below, except paths and states
+  // Opened before anything is written, because it reports errors only from then on.
   mutable std::shared_ptr<posix::FileDescriptor> file_system_;
   mutable std::vector<Entry> entries_;
   mutable std::deque<Index> open_files_;  // oldest first
@@ -138,8 +138,8 @@ class FileSet {
     std::shared_ptr<const MappedWindow> mapped;
   };
   Index windows_max_ = 33;
-  mutable std::mutex windows_mutex_;    // guards what follows
-  mutable std::deque<Window> windows_;  // the last used at the end
+  mutable std::mutex windows_mutex_;    // guards the members below
+  mutable std::deque<Window> windows_;  // most recently used last
 };
 
 }  // namespace tranship

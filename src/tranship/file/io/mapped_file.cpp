@@ -33,7 +33,7 @@ MappedFile::MappedFile(std::string path, std::byte* begin, std::size_t size)
 
 MappedFile::MappedFile(std::string path, MappedWindow window, std::size_t size)
     : path_(std::move(path)),
-      begin_(const_cast<std::byte*>(window.at(0))),  // writable_bytes() refuses
+      begin_(const_cast<std::byte*>(window.at(0))),  // writable_bytes() refuses to write
       size_(size),
       window_(std::move(window)) {}
 
@@ -58,7 +58,7 @@ MappedFile::~MappedFile() {
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path, FileAccess access) {
-  // O_NONBLOCK: opening a FIFO must not wait for its other end; it changes nothing for a regular file.
+  // O_NONBLOCK: opening a FIFO must not wait for its other end; a regular file ignores it.
   const int mode = access == FileAccess::read_write ? O_RDWR : O_RDONLY;
   const FileDescriptor file(::open(path.c_str(), mode | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) return io_error("open", path, errno);

@@ -1,7 +1,7 @@
-// Private: MappedFile, a whole file as memory, from open to the end of the object.
-// The length is fixed when the file is mapped. Another process may shorten the file meanwhile: what is mapped for
-// reading is then zeros, which `check` finds out; what is mapped for writing must be written by no other program, for
-// there an access beyond the new end is a SIGBUS.
+// Private: MappedFile, a whole file as memory, for the lifetime of the object. The length is fixed when the file is
+// mapped. Another process may shorten the file meanwhile. A mapping for reading then has zeros there, which `check`
+// reports. A file that is mapped for writing must not be written by other programs: an access beyond the new end is a
+// SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace tranship {
 
 enum class FileAccess : std::uint8_t { read_only, read_write };
 
-/// A mapping of all bytes of one regular file; holds no descriptor, so the number of open files does not limit how many
-/// there are. Writes reach the file by themselves, and its disk after `sync`. A file of 0 bytes maps to an empty span.
+/// A mapping of all bytes of one regular file. It holds no descriptor, so the limit on open files does not apply to it.
+/// Writes reach the file by themselves, and the disk after `sync`. A file of 0 bytes maps to an empty span.
 class MappedFile {
  public:
   /// An empty mapping of no file.
@@ -27,18 +27,17 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  /// Maps the file at `path`. Fails with `io`, and with `bad_file` where there is something else than a regular file.
+  /// Maps the file at `path`. Fails with `io`, and with `bad_file` if it is not a regular file.
   static Result<MappedFile> open(const std::string& path, FileAccess access = FileAccess::read_only);
-  /// Makes a new file of `size_bytes` zero bytes and maps it for reading and writing. Its blocks are taken from the
-  /// disk now, so a full disk is found here and not in the middle of a write. Fails with `io` (also when the path
-  /// exists); nothing is left at `path` then.
+  /// Makes a new file of `size_bytes` zero bytes and maps it for reading and writing. Takes its blocks from the disk
+  /// now, so that a full disk is found here and not in the middle of a write. Fails with `io` (also if the path
+  /// exists), and then leaves nothing at `path`.
   static Result<MappedFile> create(const std::string& path, Index size_bytes);
 
   std::span<const std::byte> bytes() const noexcept { return {begin_, size_}; }
-  /// The bytes for writing; throws `invalid_use` on a read-only mapping.
+  /// Returns the bytes for writing; throws `invalid_use` on a read-only mapping.
   std::span<std::byte> writable_bytes() const;
-  /// To be called once bytes of a mapping for reading have been read, before they count: throws `bad_file` where some
-  /// were lost.
+  /// Call it after reading bytes of a mapping and before using them: throws `bad_file` if some were lost.
   void check() const { window_.check(); }
   Index size_bytes() const noexcept { return static_cast<Index>(size_); }
   FileAccess access() const noexcept { return access_; }
@@ -54,7 +53,7 @@ class MappedFile {
   std::byte* begin_ = nullptr;
   std::size_t size_ = 0;
   FileAccess access_ = FileAccess::read_only;
-  MappedWindow window_;  // has the bytes of a mapping for reading
+  MappedWindow window_;  // owns a mapping for reading
 };
 
 }  // namespace tranship

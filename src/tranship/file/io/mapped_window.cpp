@@ -18,10 +18,10 @@
 namespace tranship {
 namespace {
 
-/// The begin of a free slot: no address lies behind it.
+/// The begin of a free slot: no address is larger.
 constexpr std::uintptr_t no_window = UINTPTR_MAX;
 
-/// What the handler knows of a window; it takes no lock.
+/// A window as the handler sees it; the handler takes no lock.
 struct Slot {
   std::atomic<bool> is_taken{false};
   std::atomic<std::uintptr_t> begin{no_window};
@@ -33,13 +33,13 @@ static_assert(std::atomic<std::uintptr_t>::is_always_lock_free);
 std::array<Slot, 1024> slots;
 struct sigaction handler_before;
 
-/// As if there were no windows.
+/// Passes a fault to the handler that was there before.
 void pass_on(int signal, siginfo_t* fault, void* context) {
   if (handler_before.sa_flags & SA_SIGINFO) return handler_before.sa_sigaction(signal, fault, context);
   if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN)
     return handler_before.sa_handler(signal);
   std::signal(signal, SIG_DFL);
-  if (fault->si_code <= 0) ::raise(signal);  // was sent; a page faults again when this returns
+  if (fault->si_code <= 0) ::raise(signal);  // it was sent; a page fault happens again when this returns
 }
 
 void handle(int signal, siginfo_t* fault, void* context) {
@@ -47,7 +47,7 @@ void handle(int signal, siginfo_t* fault, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(fault->si_addr);
   for (Slot& slot : slots) {
     const std::uintptr_t begin = slot.begin.load(), end = slot.end.load();
-    // Another thread may have given the slot to another window between the two.
+    // Another thread may have given the slot to another window between the two loads.
     if (address < begin || address >= end || slot.begin.load() != begin) continue;
     slot.is_lost.store(true);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): atomic addresses are numbers.
@@ -65,7 +65,7 @@ void install_handler() {
     struct sigaction ours = {};
     ours.sa_sigaction = &handle;
     ours.sa_flags = SA_SIGINFO;
-    // The one before is known before ours can run.
+    // Stores the previous handler before ours can run.
     if (::sigaction(SIGBUS, nullptr, &handler_before) != 0 || ::sigaction(SIGBUS, &ours, nullptr) != 0)
       throw_error(ErrorCode::internal, "cannot install a handler of SIGBUS: errno {}", errno);
   });
@@ -89,7 +89,7 @@ MappedWindow MappedWindow::map(int descriptor, const std::string& path, Index of
   const Index size = offset_bytes + size_bytes - out.offset_;
   void* const begin = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_SHARED, descriptor, out.offset_);
   if (begin == MAP_FAILED) throw posix::io_error("map", path, errno);
-  ::madvise(begin, static_cast<std::size_t>(size), MADV_RANDOM);  // a hint: what lies around a page is not fetched
+  ::madvise(begin, static_cast<std::size_t>(size), MADV_RANDOM);  // a hint: do not fetch the pages around one
   out.begin_ = static_cast<std::byte*>(begin);
   out.size_ = size;
   Slot& slot = slots[static_cast<std::size_t>(out.slot_)];

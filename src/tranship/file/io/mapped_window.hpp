@@ -1,8 +1,8 @@
 // Private: MappedWindow, a stretch of a file as memory, for bytes that lie too far apart for a system call each.
 //
-// Another process may make the file shorter at any moment. A page that is lost to that raises SIGBUS where it is
-// touched: while windows exist the process has a handler that puts zeros in the place of the window, and `check` finds
-// it out. Faults elsewhere go to the handler that was there before.
+// Another process may shorten the file at any moment, and touching a lost page then raises SIGBUS. While windows exist,
+// the process has a handler that replaces the window by zeros, and `check` reports it. Faults elsewhere go to the
+// previous handler.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tranship {
 
-/// Threads may read it at once.
+/// Threads may read it concurrently.
 class MappedWindow {
  public:
   MappedWindow() = default;
@@ -20,16 +20,16 @@ class MappedWindow {
   MappedWindow& operator=(MappedWindow&& other) noexcept;
   ~MappedWindow();
 
-  /// Maps the pages of a file that hold `size_bytes` from `offset_bytes` on; the descriptor is not needed afterwards.
-  /// Throws `io`, and `no_memory` where there are too many windows at once.
+  /// Maps the pages of a file that hold `size_bytes` from `offset_bytes` on. The descriptor is not needed afterwards.
+  /// Throws `io`, and `no_memory` if there are too many windows at once.
   static MappedWindow map(int descriptor, const std::string& path, Index offset_bytes, Index size_bytes);
 
   bool covers(Index offset_bytes, Index size_bytes) const noexcept {
     return offset_bytes >= offset_ && offset_bytes + size_bytes <= offset_ + size_;
   }
-  /// The byte at an offset of the file that the window covers.
+  /// Returns the address of the byte at an offset of the file that the window covers.
   const std::byte* at(Index offset_bytes) const noexcept { return begin_ + (offset_bytes - offset_); }
-  /// Throws `bad_file` where bytes that were read since the mapping were lost.
+  /// Throws `bad_file` if bytes that were read since the mapping were lost.
   void check() const;
 
  private:

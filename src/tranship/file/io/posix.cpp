@@ -74,15 +74,15 @@ void write_at(int descriptor, const std::string& path, Index offset_bytes, std::
 
 namespace {
 
-/// Returns an errno value, 0 when done.
+/// Returns an errno value, or 0 on success.
 int try_reserve(int descriptor, Index size_bytes) {
-  // Not posix_fallocate: where the file system cannot reserve, the C library would write to every block instead.
+  // Not posix_fallocate: if the file system cannot reserve, the C library would write to every block instead.
   int status;
   do status = disk.fallocate(descriptor, 0, 0, size_bytes);
   while (status != 0 && errno == EINTR);
   if (status == 0) return 0;
   if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
-  // No reserving here. At least the room that is free now must do; f_blocks is 0 where the file system does not count.
+  // This file system cannot reserve, so only the present free space is checked; f_blocks is 0 if it does not count.
   struct statvfs room;
   if (::fstatvfs(descriptor, &room) != 0) return errno;
   if (room.f_blocks > 0 && static_cast<std::uint64_t>(size_bytes) / room.f_frsize >= room.f_bavail) return ENOSPC;
@@ -113,7 +113,7 @@ Result<void> sync_path(const std::string& path) {
   int status;
   do status = disk.fsync(file.number());
   while (status != 0 && errno == EINTR);
-  // Some network file systems have no fsync of a folder and say EINVAL: there, nothing more can be asked for.
+  // Some network file systems have no fsync of a folder and return EINVAL. Nothing more can be done there.
   if (status != 0 && errno != EINVAL) return io_error("sync", path, errno);
   return {};
 }

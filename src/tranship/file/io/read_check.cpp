@@ -8,9 +8,9 @@
 namespace tranship {
 namespace {
 
-// Moving a checksum on costs as much as computing that of some KiB.
+// Moving a checksum on costs as much as the checksum of some KiB.
 constexpr std::size_t piece_bytes_min = std::size_t(4) << 10;
-// Beyond so many stretches it is cheaper to read the file again.
+// With more stretches, reading the file again is cheaper.
 constexpr std::size_t stretches_max = std::size_t(1) << 16;
 constexpr Index buffer_bytes = Index(1) << 18;
 

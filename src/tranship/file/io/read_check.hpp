@@ -1,5 +1,5 @@
-// Private: ReadCheck, the checksum of a stretch of a file from the pieces that are read anyway; what they leave out is
-// read last.
+// Private: ReadCheck, which computes the checksum of a stretch of a file from pieces that are read anyway, and reads
+// the rest at the end.
 #pragma once
 
 #include <cstddef>
@@ -14,29 +14,29 @@
 
 namespace tranship {
 
-/// The check of one stretch. Threads may add at once.
+/// The check of one stretch. Threads may add concurrently.
 class ReadCheck {
  public:
   explicit ReadCheck(const Interval& stretch) : stretch_(stretch) {}
 
-  /// These bytes of the file have been read, of which those count that lie in the stretch. Pieces that are too short to
-  /// keep account of only count as a use of it.
+  /// Adds bytes of the file that were read; those in the stretch count. Pieces that are too short to record only mark
+  /// the stretch as used.
   void add(Index offset_bytes, std::span<const std::byte> bytes);
-  /// Something of it has been read in another way.
+  /// Marks the stretch as used by another way of reading.
   void use();
   bool any_read() const noexcept { return any_read_; }
-  /// The checksum of the stretch: `read(offset, bytes)` reads what no piece has had. To be called when no thread
-  /// adds.
+  /// Returns the checksum of the stretch; `read(offset, bytes)` reads the bytes that no piece had. Call it when no
+  /// thread adds.
   std::uint32_t finish(FunctionRef<void(Index, std::span<std::byte>)> read);
 
  private:
   void add_contribution(Index offset_bytes, std::span<const std::byte> bytes);
 
   const Interval stretch_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool any_read_ = false;
-  std::map<Index, Index> covered_;  // begin and end of stretches apart from each other
-  std::uint32_t checksum_ = 0;      // what they contribute
+  std::map<Index, Index> covered_;  // begin and end of disjoint stretches
+  std::uint32_t checksum_ = 0;      // their contribution
 };
 
 }  // namespace tranship

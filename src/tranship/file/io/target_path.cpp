@@ -17,14 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// False where there is nothing.
+/// Returns false if nothing exists at the path.
 bool inspect_path(const std::string& path, struct stat& status) {
   if (::stat(path.c_str(), &status) == 0) return true;
   if (errno != ENOENT) throw posix::io_error("inspect", path, errno);
   return false;
 }
 
-/// What of a path decides whether it may be moved; all zero where there is nothing.
+/// The properties that decide whether a path may be moved; all zero if nothing exists there.
 struct FileMarks {
   bool exists = false;
   bool is_fixed = false;  // immutable or append-only
@@ -53,7 +53,7 @@ std::string resolved_target(const std::string& target) {
   std::error_code failure;
   fs::path path = fs::canonical(target, failure);
   if (failure) {
-    // Only of what does not exist may ".." take back the name in front of it: that may be a link.
+    // ".." may cancel the name in front of it only where nothing exists: an existing name may be a link.
     std::error_code unreadable;
     path = fs::weakly_canonical(target, unreadable);
     if (unreadable) throw posix::io_error("find", target, unreadable.value());
@@ -68,7 +68,7 @@ std::string resolved_target(const std::string& target) {
 
 void check_replacing_is_permitted(const std::string& target) {
   const std::string folder = folder_of(target);
-  // It is opened for reading to wait until the new name is on the disk.
+  // The folder is opened for reading to wait until the new name is on the disk.
   if (::faccessat(AT_FDCWD, folder.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
     throw posix::io_error("read and write", folder, errno);
   const FileMarks outer = marks_of(folder), old = marks_of(target);
@@ -76,7 +76,7 @@ void check_replacing_is_permitted(const std::string& target) {
   if (!old.exists) return;
   if (old.is_fixed)
     throw_error(ErrorCode::invalid_use, "'{}' is marked as immutable or append-only: it cannot be replaced", target);
-  std::error_code nowhere;  // a folder that is gone stands in no one's way
+  std::error_code nowhere;  // a current directory that is gone is no obstacle
   if (S_ISDIR(old.mode) && fs::path(target) == fs::current_path(nowhere))
     throw_error(ErrorCode::invalid_use,
                 "'{}' is the current directory, and replacing it would delete it: name it from another one, or name "
@@ -90,7 +90,7 @@ void check_replacing_is_permitted(const std::string& target) {
         ErrorCode::invalid_use,
         "'{}' belongs to user {}, and its folder is sticky: user {}, who this process runs as, cannot replace it",
         target, old.owner, self);
-  // Moving a directory changes its "..".
+  // Moving a directory changes its "..", which needs write permission.
   if (S_ISDIR(old.mode) && ::faccessat(AT_FDCWD, target.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     throw posix::io_error("replace", target, errno);
 }
@@ -124,7 +124,7 @@ bool directory_may_be_replaced(const std::string& target, const std::string& mar
   struct stat status;
   if (!inspect_path(target, status)) return false;
   if (!S_ISDIR(status.st_mode)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
-  std::error_code ignored;  // what cannot be looked at is found when it is replaced
+  std::error_code ignored;  // a directory that cannot be inspected fails when it is replaced
   if (fs::is_empty(target, ignored)) return true;
   if (!inspect_path(target + "/" + marker, status))
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target, marker);

@@ -1,4 +1,4 @@
-// Private: errors of texts that stand inside other texts. Every one begins with its 1-based column in the outer text.
+// Private: errors in texts inside other texts. Each message begins with its 1-based column in the outer text.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace tranship {
   throw error;
 }
 
-/// Throws an error of a text that begins at `offset` of another, with its column there.
+/// Throws an error of a text that begins at `offset` of another text, with its column in the latter.
 [[noreturn]] inline void fail_inside(const Error& error, std::size_t offset) {
   const std::string prefix = fmt::format("column {}: ", error.column);
   std::string_view message = error.message();

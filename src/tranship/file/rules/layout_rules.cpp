@@ -23,7 +23,7 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
-/// Whole on `ranks` ranks.
+/// Returns a layout that is whole on each of `ranks` ranks.
 ArraySpec replicas_of(ElementType type, const Indices& extents, Rank ranks) {
   const int dims = extents.size();
   return {type, Distribution(extents, Grid(Indices::filled(dims, 1), {.replicas = ranks}),
@@ -37,9 +37,9 @@ struct LayoutRules::Rule {
   std::string pattern_text;
   /// Empty for `replicated`.
   std::string placement;
-  /// Where the layout begins, in bytes from the front of the rules.
+  /// Offset of the layout from the front of the rules, in bytes.
   std::size_t offset = 0;
-  /// Of `replicated(n)`.
+  /// The n of `replicated(n)`.
   std::optional<Rank> replicas;
 };
 
@@ -62,7 +62,7 @@ class LayoutRules::Reader {
   }
 
  private:
-  /// Goes to the first of `stops` that no backslash stands before, or to the end.
+  /// Returns the position of the first of `stops` that is not behind a backslash, or the end.
   std::size_t find(std::size_t at, std::string_view stops) const {
     while (at < text_.size() && stops.find(text_[at]) == std::string_view::npos)
       at += text_[at] == '\\' && at + 1 < text_.size() && text_[at + 1] != '\n' ? 2 : 1;
@@ -74,14 +74,14 @@ class LayoutRules::Reader {
     return at;
   }
 
-  /// A rule that is a comment goes to the end of its line, whatever it says.
+  /// A rule that is a comment extends to the end of its line.
   std::size_t end_of_rule(std::size_t begin) const {
     const std::size_t first = skip_space(begin, text_.size());
     if (first < text_.size() && text_[first] == '#') return std::min(text_.find('\n', first), text_.size());
     return find(begin, ";\n");
   }
 
-  /// Whether a backslash belongs to the character at `at`: one that none belongs to itself.
+  /// Returns true if the character at `at` is escaped: an odd number of backslashes stands before it.
   bool is_escaped(std::size_t begin, std::size_t at) const {
     std::size_t first = at;
     while (first > begin && text_[first - 1] == '\\') --first;
@@ -119,7 +119,7 @@ class LayoutRules::Reader {
     rules_.push_back(std::move(out));
   }
 
-  /// What stands after the word: nothing, or a number of ranks in parentheses.
+  /// Parses the rest after the word: nothing, or a number of ranks in parentheses.
   void replicas(Rule& out, std::size_t at, std::size_t end) {
     at = skip_space(at, end);
     if (at == end) return;

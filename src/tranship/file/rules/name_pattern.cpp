@@ -16,7 +16,7 @@ struct NumberRange {
   Index last = 0;
 };
 
-/// "0..15", or nothing.
+/// Parses "0..15"; returns nothing for other text.
 std::optional<NumberRange> number_range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
@@ -32,14 +32,14 @@ std::optional<NumberRange> number_range(std::string_view text) {
   return NumberRange{*first, *last};
 }
 
-/// Of UTF-8: a byte that goes on with a character.
+/// Returns true for a UTF-8 byte that continues a character.
 bool continues(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
 }  // namespace
 
-/// Writes the automaton from left to right: every state goes on to the one that is written next.
+/// Writes the automaton from left to right: by default, every state continues with the next one.
 class NamePattern::Compiler {
  public:
   explicit Compiler(std::string_view text) : text_(text) {}
@@ -53,7 +53,7 @@ class NamePattern::Compiler {
   }
 
  private:
-  /// Adds a state that goes on to the next one; gives its number.
+  /// Adds a state that continues with the next one. Returns its number.
   int add(Kind kind, char literal = 0) {
     if (static_cast<Index>(states_.size()) >= name_pattern_states_max)
       fail_at(std::min(at_, text_.size()), ErrorCode::unsupported,
@@ -63,7 +63,7 @@ class NamePattern::Compiler {
     return next - 1;
   }
 
-  /// Any number of what `kind` takes.
+  /// Adds any number of repetitions of `kind`.
   void repeat(Kind kind) {
     const int fork = add(Kind::fork);
     states_[add(kind)].next = fork;
@@ -107,7 +107,7 @@ class NamePattern::Compiler {
     }
   }
 
-  /// From '{' to '}', which is left to be stepped over.
+  /// Reads from '{' to '}', and stops before the '}'.
   void braces() {
     const std::size_t begin = at_++;
     const std::size_t end = text_.find('}', at_);
@@ -143,14 +143,14 @@ class NamePattern::Compiler {
     join(exits);
   }
 
-  /// Ends an alternative: the fork in front of it goes on to the one after it.
+  /// Ends an alternative: the fork in front of it continues with the alternative after it.
   void leave(int fork, std::vector<int>& exits) {
     exits.push_back(add(Kind::fork));
     states_[fork].other = static_cast<int>(states_.size());
   }
 
   void join(const std::vector<int>& exits) {
-    // What the last alternative's fork goes on to otherwise is nothing.
+    // The fork of the last alternative has no other alternative to try.
     const int dead = add(Kind::fork);
     states_[dead] = {.kind = Kind::fork, .next = dead, .other = dead};
     for (const int exit : exits) states_[exit].next = states_[exit].other = dead + 1;
@@ -170,7 +170,7 @@ Result<NamePattern> NamePattern::parse(std::string_view text) {
 }
 
 bool NamePattern::matches(std::string_view name) const {
-  // All states that the automaton may be in, each once.
+  // All states in which the automaton may be, each once.
   std::vector<int> now, then, open;
   std::vector<std::size_t> entered(states_.size(), 0);
   std::size_t step = 0;

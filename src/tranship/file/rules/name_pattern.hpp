@@ -1,10 +1,10 @@
-// Private: Patterns over names of tensors, as shells have them over names of files: components stand between dots.
+// Private: NamePattern, patterns over names of tensors, like a shell's over file names; dots separate components.
 //
 //   model.layers.*.self_attn.{q,k,v}_proj.weight        model.layers.{0..15}.**
 //
-// `*` stands for any characters of one component, also none; `**` for any characters, dots included; `?` for one
-// character that is no dot; `{a,b}` for one of the alternatives, in which all but braces may occur; `{0..15}` for one
-// of the numbers. A backslash takes the meaning from the character after it. A pattern matches whole names.
+// `*` matches any characters of one component, or none; `**` any characters, including dots; `?` one character that is
+// not a dot; `{a,b}` one of the alternatives, which may contain everything except braces; `{0..15}` one of the numbers.
+// A backslash makes the character after it literal. A pattern matches whole names.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@
 
 namespace tranship {
 
-/// How large a pattern is at most once its ranges of numbers are written out, in characters.
+/// Limit on the characters of a pattern once its ranges of numbers are written out.
 inline constexpr Index name_pattern_states_max = 65'536;
 
 class NamePattern {
  public:
-  /// Fails with `bad_text`, and `unsupported` when it is too large; every error has its 1-based `column`.
+  /// Fails with `bad_text`, and with `unsupported` if the pattern is too large; every error has its 1-based `column`.
   static Result<NamePattern> parse(std::string_view text);
 
-  /// Time grows with the length of the name times that of the pattern, whatever they are.
+  /// Takes time in proportion to the length of the name times that of the pattern, for all inputs.
   bool matches(std::string_view name) const;
 
  private:
   class Compiler;
 
   enum class Kind : std::uint8_t { literal, character, continuation, component, any, fork, end };
-  /// One step of an automaton: it takes a character, or goes on to two others.
+  /// One step of an automaton: it consumes a character, or continues with two other states.
   struct State {
     Kind kind = Kind::end;
     char literal = 0;

@@ -14,16 +14,16 @@
 namespace tranship {
 namespace {
 
-/// The name that a file has in the end, links aside.
+/// Returns the final name of a file, with links resolved.
 std::string last_name(const std::string& target) {
   return std::filesystem::path(resolved_target(target)).filename().string();
 }
 
-/// Refuses a directory whose name looks like that of a file, which is then a mistyped one; `written` are the endings
-/// that a target of this kind may have.
+/// Refuses a new directory whose name looks like that of a file, because it is probably mistyped. `written` lists the
+/// endings that a target of this kind may have.
 void check_directory_name(const std::string& target, std::string_view written) {
   const std::filesystem::path path(target);
-  std::error_code ignored;  // what cannot be looked at is found when it is made
+  std::error_code ignored;  // a path that cannot be inspected fails when it is made
   if (std::filesystem::is_directory(path, ignored)) return;
   const std::string ending = path.extension().string();
   constexpr std::size_t ending_chars_max = 16;
@@ -35,7 +35,7 @@ void check_directory_name(const std::string& target, std::string_view written) {
               target, printable(ending), written, target);
 }
 
-/// Throws where a layout cuts elements that are several of its type: they are the last dimension.
+/// Throws if a layout cuts elements that are several numbers of their type: these are the last dimension.
 void check_elements_whole(const ArraySpec& spec, const NpyForm& form, Index count) {
   if (count == 1) return;
   const Distribution& d = spec.distribution;
@@ -125,7 +125,7 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
                   .arrays = {},
                   .check_replaceable = single ? &check_replaceable_safetensors : &check_replaceable_directory};
     if (!target.empty()) out.check_replaceable(target);
-    // By rank: the tensors of its file, and which of all they are.
+    // By rank: the tensors of its file, and their numbers among all tensors.
     std::vector<std::vector<SafetensorsTensor>> tensors(manifest.files.size());
     std::vector<std::vector<std::size_t>> numbers(manifest.files.size());
     for (std::size_t n = 0; n < manifest.tensors.size(); ++n) {

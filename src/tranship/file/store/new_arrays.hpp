@@ -1,7 +1,7 @@
-// Private: NewArrays, what the files of a target are to be, for each format that is written. Values: nothing is made
-// here. A target that would be a directory by a name like that of a file, "out.h5", is a mistyped file and refused with
-// `invalid_use`; "out.h5/", and a directory that is there, are taken. An empty name stands for a directory that has
-// none yet.
+// Private: NewArrays, the description of a target's files for each format that is written. These are values; nothing is
+// made here. A target that would be a new directory but is named like a file, "out.h5", is probably mistyped and
+// refused with `invalid_use`; "out.h5/" and an existing directory are accepted. An empty name stands for a directory
+// that has no name yet.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace tranship {
 
-/// One file: what stands in front of the elements and behind them, and how long all of it is.
+/// One file: the bytes before and after the elements, and its whole length.
 struct NewFile {
-  /// A checksum that the file says of itself: of all bytes from `begin` to the tail.
+  /// A checksum that the file contains: of all bytes from `begin` to the tail.
   struct InnerChecksum {
     Index begin = 0;
-    /// Where it stands, little-endian in 4 bytes: offsets in the file, of its head or its tail.
+    /// Offsets in the file of its 4 bytes, little-endian, in the head or in the tail.
     std::vector<Index> places;
   };
 
@@ -31,36 +31,36 @@ struct NewFile {
   std::optional<InnerChecksum> inner = {};
 
   Index tail_offset_bytes() const { return size_bytes - static_cast<Index>(tail.size()); }
-  /// Fills in what it says of itself, of elements that contribute `elements` to the checksum of all in front of the
-  /// tail.
+  /// Fills in the file's own checksum. `elements` is the contribution of the elements to the checksum of all bytes
+  /// before the tail.
   void fill_in(std::uint32_t elements);
-  /// The checksum of the whole file, whose elements contribute likewise.
+  /// Returns the checksum of the whole file; `elements` as above.
   std::uint32_t checksum(std::uint32_t elements) const;
 };
 
-/// One file, or a directory of files beside a manifest. The parts of the arrays lie in these files, by number; their
-/// FileSets are empty until there are files.
+/// One file, or a directory of files beside a manifest. The parts of the arrays lie in these files, by number. The
+/// arrays have no FileSet until the files exist.
 struct NewArrays {
   StagedKind kind = StagedKind::directory;
   std::vector<NewFile> files;
   std::vector<StoredParts> arrays;
-  /// One of replaceable.hpp: throws where what stands at the target by now is not to be replaced.
+  /// A function of replaceable.hpp: throws if what exists at the target by now must not be replaced.
   void (*check_replaceable)(const std::string& target) = nullptr;
 };
 
-/// What the headers of .npy files say beyond the layout.
+/// The content of .npy headers beyond the layout.
 struct NpyForm {
   std::string descr;
-  bool is_scalar = false;  ///< as of StoredParts
+  bool is_scalar = false;  ///< see StoredParts
 };
 
-/// One array whose elements are spelled so, in the format that the target's name says (formats.hpp). Fails with
-/// `invalid_use` where the target must not be replaced (replaceable.hpp), or is one file and the layout has several
-/// parts, and as stored_order does.
+/// Describes one array with elements of this spelling, in the format that the target's name implies (formats.hpp).
+/// Fails with `invalid_use` if the target must not be replaced (replaceable.hpp), or is one file and the layout has
+/// several parts, and as stored_order does.
 Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const NpyForm& source);
 
-/// The tensors of a manifest, whose files it names by rank: one safetensors file where the target's name ends in
-/// ".safetensors", a directory otherwise. Fails with `invalid_use` where the target must not be replaced, or is one
+/// Describes the tensors of a manifest, which names the files by rank: one safetensors file if the target's name ends
+/// in ".safetensors", otherwise a directory. Fails with `invalid_use` if the target must not be replaced, or is one
 /// file and there are several ranks, and with `unsupported` and `overflow`.
 Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& manifest);
 

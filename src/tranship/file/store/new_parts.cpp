@@ -36,7 +36,7 @@ std::string NewParts::path_of(Index file) const {
   return what_.kind == StagedKind::file ? staging_.path() : staging_.path() + "/" + what_.files[file].name;
 }
 
-/// Writes heads and tails: a run that was killed may have been killed before they were on the disk.
+/// Writes heads and tails, because an earlier run may have been killed before they were on the disk.
 void NewParts::use(const std::shared_ptr<FileSet>& files) {
   for (Index i = 0; i < files->count(); ++i) write_around(*files, i);
   for (StoredParts& array : what_.arrays) array.files = files;

@@ -1,6 +1,6 @@
-// Private: NewParts, stored arrays in the making, in one file or in a directory of files. What the files are, the
-// formats say (new_arrays.hpp). Every file has its length from the beginning; what is written where, and when it is on
-// the disk, is the matter of the writer.
+// Private: NewParts, stored arrays in the making, in one file or in a directory of files that the formats describe
+// (new_arrays.hpp). Every file has its full length from the beginning. The writer decides what is written where, and
+// when it is synced.
 #pragma once
 
 #include <cstdint>
@@ -22,38 +22,39 @@ struct TextFile {
 
 class NewParts {
  public:
-  /// Nothing is made yet but the staging. Whether the target may be replaced, the format has found. Fails as
-  /// Staging::open does.
+  /// Makes only the staging. The format has already checked that the target may be replaced. Fails as Staging::open
+  /// does.
   static Result<NewParts> open(const std::string& target, NewArrays what);
 
-  /// Makes all files anew, of zeros, with their heads. Throws `io`: a full disk is found here.
+  /// Makes all files anew, of zeros, with their heads. Throws `io`; a full disk is found here.
   void begin();
-  /// Goes on with the files that a journal speaks of; false where they are not there as they must be. Throws `io`.
+  /// Continues with the files of a journal; returns false if they are not there as they must be. Throws `io`.
   bool resume(const JournalSubject& subject);
 
-  /// A file of that size beside the target in the making, to be written and read: made anew, or what an earlier run has
-  /// left of it, nothing where it left none. To be called after begin() or resume(). The first throws `io`: a full disk
-  /// is found here.
+  /// Return a file of that size beside the target in the making, for reading and writing: a new one, or the one that an
+  /// earlier run has left (null if it left none). Call them after begin() or resume(). The first throws `io`; a full
+  /// disk is found here.
   std::shared_ptr<FileSet> begin_intermediate(Index size_bytes) const;
   std::shared_ptr<FileSet> resume_intermediate(Index size_bytes) const;
 
-  /// Their files once begun or resumed.
+  /// The arrays; they have their files once begun or resumed.
   std::span<const StoredParts> arrays() const noexcept { return what_.arrays; }
   const std::vector<NewFile>& files() const noexcept { return what_.files; }
   const Staging& staging() const noexcept { return staging_; }
-  /// The checksum of a file whose elements contribute so much to the checksum of all that is in front of its tail.
+  /// Returns the checksum of a file. `elements` is the contribution of its elements to the checksum of all bytes before
+  /// its tail.
   std::uint32_t checksum(Index file, std::uint32_t elements) const { return what_.files[file].checksum(elements); }
 
-  /// Writes what the files say of themselves, of elements that contribute so much, by number. Throws `io`.
+  /// Writes the checksums that files contain, given the contribution of each file's elements, by number. Throws `io`.
   void fill_in(std::span<const std::uint32_t> elements);
-  /// Takes the room of files like these, so that a disk that is too small for them is found at once. Throws `io`.
+  /// Reserves the room of files like these, so that a disk that is too small is found at once. Throws `io`.
   void reserve_beside(std::span<const TextFile> files) const;
-  /// Writes the manifest, and what else a directory has beside its parts; of a file, nothing. All files must be synced.
-  /// Throws `io`.
+  /// Writes the manifest and the other files beside the parts of a directory; writes nothing if the target is one file.
+  /// All files must be synced. Throws `io`.
   void write_beside(std::span<const TextFile> files) const;
   void keep() noexcept { staging_.keep(); }
-  /// Puts it in the target's place, as Staging does, if the format may still replace what stands there: a run takes
-  /// long.
+  /// Puts the target in its place, as Staging does, after a check that the format may still replace what exists there:
+  /// a run takes long.
   void commit();
 
  private:

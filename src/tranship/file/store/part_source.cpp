@@ -11,13 +11,13 @@
 namespace tranship {
 namespace {
 
-/// The runs of one dimension that read from one box, whose cells along it are `hull`: they count from its corner.
+/// The runs of one dimension that read from one box. Their cells along it are `hull`; they count from its corner.
 struct Cut {
   Interval hull;
   std::vector<Run> runs;
 };
 
-/// The pieces that are read along one dimension: chunks, or where they are too large pieces of each chunk, by number.
+/// The pieces that are read along one dimension, by number: chunks, or pieces of each chunk if chunks are too large.
 struct Pieces {
   Index chunk = 1;
   Index length = 1;
@@ -30,7 +30,7 @@ struct Pieces {
   }
 };
 
-/// Halves the slowest dimensions until no more cells are left than that.
+/// Halves the slowest dimensions until at most `cells_max` cells are left.
 Indices shrunk(Indices extents, Index cells_max) {
   for (Index& extent : extents) extent = std::max<Index>(1, extent);
   for (int d = 0; d < extents.size();) {
@@ -43,8 +43,8 @@ Indices shrunk(Indices extents, Index cells_max) {
   return extents;
 }
 
-/// Cuts what runs read into pieces. Goes through the repeats, which are no more than the cells, and not
-/// through what lies between them.
+/// Cuts the cells that runs read into pieces. Visits the repeats of a run, which are at most as many as its cells, and
+/// not the gaps between them.
 std::vector<Cut> cuts_of(const std::vector<Run>& runs, const Pieces& pieces) {
   std::map<Index, Cut> cuts;
   std::vector<Run> clipped;
@@ -59,7 +59,7 @@ std::vector<Cut> cuts_of(const std::vector<Run>& runs, const Pieces& pieces) {
     }
     for (const Index n : touched) {
       clipped.clear();
-      clip(reversed(run), pieces[n], clipped);  // which looks at targets
+      clip(reversed(run), pieces[n], clipped);  // clip() looks at targets
       for (const Run& part : clipped) {
         Cut& cut = cuts[n];
         cut.runs.push_back(reversed(part));
@@ -85,7 +85,7 @@ StridedView window_of(ReadScratch& scratch, ElementType type, const Indices& ext
   return {.data = scratch.window(), .type = type, .extents = extents, .strides = row_major_strides(extents)};
 }
 
-/// Makes the moves of the scratch, whose source is its window.
+/// Runs the moves of the scratch, whose source is its window.
 void move_from_window(ReadScratch& scratch, const StridedView& target) {
   route(scratch.moves, Hop::direct);
   for (const LoweredMove& move : scratch.moves)
@@ -117,7 +117,7 @@ SlotLayout narrowed(SlotLayout layout, const Box& trailing) {
 void PartSource::read_runs(Index part, const TransferGroup& cells, const StridedView& target,
                            ReadScratch& scratch) const {
   const Index width = size_bytes(target.type);
-  // Boxes go straight to the target.
+  // A single box is read straight to the target.
   const bool is_one_box = std::all_of(cells.axes.begin(), cells.axes.end(),
                                       [](const auto& axis) { return is_interval(axis.front().runs); });
   const Index cells_max = is_one_box ? std::numeric_limits<Index>::max() : scratch.window_bytes() / width;

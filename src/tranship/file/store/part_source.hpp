@@ -1,10 +1,10 @@
-// Private: PartSource, where the elements of stored parts come from. A format whose parts are dense arrays in files
-// needs no source of its own (strided_source.hpp); one that keeps them in chunks implements read().
+// Private: PartSource, which reads the elements of stored parts. A format whose parts are dense arrays in files needs
+// no source of its own (strided_source.hpp); a format that keeps them in chunks implements read().
 //
-// The engine wants products of runs and lists of cells, not boxes: what one block of a cyclic layout takes from a part
-// is many short stretches, and a box for each of them would be a call for each of them. So there are three ways to
-// read. Two of them have a default that reads boxes, which is all that a format must know; a source that reads runs
-// better than box by box (from rows of a file, straight to where they belong) does so itself.
+// The engine needs products of runs and lists of cells, not only boxes: a block of a cyclic layout takes many short
+// stretches from a part, and a box for each would cost a call for each. So there are three ways to read. Two have
+// defaults that read boxes, so a format need only implement the third. A source that reads runs better than box by box
+// (rows of a file, straight to their targets) overrides the defaults.
 #pragma once
 
 #include <tranship/base/box.hpp>
@@ -14,34 +14,34 @@
 
 namespace tranship {
 
-/// Of one array. Parts are named by ordinal, their cells by local indices. Threads may read at once, each with a
-/// scratch of its own. All throw as FileSet::read.
+/// Reads one array. Parts are named by ordinal, their cells by local indices. Threads may read concurrently, each with
+/// a scratch of its own. All functions throw as FileSet::read does.
 class PartSource {
  public:
   virtual ~PartSource() = default;
 
   virtual Indices extents(Index part) const = 0;
-  /// The extents of the boxes that are best read whole, of which the first begins at cell 0: those of chunks. The
-  /// defaults read each of them once for a call, if it fits in the window or needs none.
+  /// Returns the extents of the boxes that should be read whole, such as chunks; the first box begins at cell 0. The
+  /// defaults read each box once per call if it fits in the window, or needs none.
   virtual Indices grain(Index part) const { return extents(part); }
 
-  /// Reads a box of a part to memory of its extents, which has the elements of the array. A source that leaves the
-  /// other two functions as they are does not touch the window of the scratch here: it may be the target.
+  /// Reads a box of a part to memory of its extents, with the elements of the array. A source that keeps the defaults
+  /// of the other two functions must not touch the window of the scratch here, because the window may be the target.
   virtual void read(Index part, const Box& box, const StridedView& target, ReadScratch& scratch) const = 0;
 
-  /// Reads the cells that a group of one combination reads from the part, to where it writes them.
+  /// Reads the cells that a group of one combination reads from the part, and writes them where the group does.
   virtual void read_runs(Index part, const TransferGroup& cells, const StridedView& target, ReadScratch& scratch) const;
 
-  /// Reads cells that are listed, each with the box `trailing` of its trailing dimensions, whose cells are
-  /// `cells.inner`. The leading dimensions are counted through as in every IndexedTransfer.
+  /// Reads listed cells, each with the box `trailing` of its trailing dimensions, which has `cells.inner` cells. Cells
+  /// count through the leading dimensions, as in every IndexedTransfer.
   virtual void read_listed(Index part, const IndexedTransfer& cells, const Box& trailing, const StridedView& target,
                            ReadScratch& scratch) const;
 };
 
-/// The cells of a box, to be written from cell 0 on.
+/// Returns a group of the cells of a box, which are written from cell 0 on.
 TransferGroup cells_of(const Box& box);
 
-/// A layout of which only a box of the trailing dimensions is left.
+/// Returns a layout that is reduced to a box of the trailing dimensions.
 SlotLayout narrowed(SlotLayout layout, const Box& trailing);
 
 }  // namespace tranship

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A spelling but for what it says of the byte order.
+/// Returns a descr without its byte order.
 std::string_view kind_of(std::string_view descr) {
   return descr.substr(!descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos ? 1 : 0);
 }
@@ -23,8 +23,8 @@ bool is_number(std::string_view kind) {
   return kind == "bfloat16" || element_type_of_numpy(kind).ok();
 }
 
-/// Whether elements that are spelled so are the same and mean the same. The type of numbers says all; what moves as
-/// bytes has units, fields or a kind of text that only the spelling tells.
+/// Returns true if two descrs spell elements of the same form and meaning. For numbers the type determines both.
+/// Elements that move as bytes have units, fields or a kind of text that only the descr states.
 bool same_element(const std::string& a, const std::string& b) {
   if (a == b) return true;
   if (parse_npy_descr(a).value() != parse_npy_descr(b).value()) return false;
@@ -32,7 +32,7 @@ bool same_element(const std::string& a, const std::string& b) {
   return kind_a == kind_b || (is_number(kind_a) && is_number(kind_b));
 }
 
-/// Without a manifest only the number of files says whether the layout means all of them.
+/// Without a manifest, only the number of files can show that the layout covers all of them.
 void check_count(const std::string& directory, Index parts) {
   Index found = 0;
   std::error_code failure;
@@ -46,9 +46,9 @@ void check_count(const std::string& directory, Index parts) {
                 amount(parts, "part"));
 }
 
-/// The header of a .npy file of the set.
+/// Reads the header of a .npy file of the set.
 NpyHeader header_of(const FileSet& files, Index file) {
-  // Nearly all headers are shorter than this; the others are asked for again.
+  // Nearly all headers are shorter than this; for longer ones, a second read follows.
   constexpr Index first_bytes = 4096;
   for (Index wanted = first_bytes;; wanted = npy_header_bytes_max) {
     std::vector<std::byte> head(static_cast<std::size_t>(std::min(wanted, files.size_bytes(file))));
@@ -70,7 +70,7 @@ void check_part(const std::string& path, const NpyHeader& header, const ArraySpe
                 to_string(found), rank, to_string(needed));
 }
 
-/// Throws `mismatch` where a layout that the caller gives says another order than the file of a part.
+/// Throws `mismatch` if a layout that the caller gives has another order than the file of a part.
 void check_order(const std::string& path, const NpyHeader& header, const ArraySpec& layout) {
   const auto in_memory = [&](StoredOrder order) {
     Indices out, extents = layout_extents(header);
@@ -85,7 +85,7 @@ void check_order(const std::string& path, const NpyHeader& header, const ArraySp
               text(given), to_text(layout));
 }
 
-/// Adds a part that the layout gives to `rank`. Returns its header.
+/// Adds the part of `rank` in the layout. Returns its header.
 NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec& spec, Rank rank) {
   const Index file = array.files->add(path).value();
   NpyHeader header = header_of(*array.files, file);
@@ -146,7 +146,7 @@ void for_each_stretch(const StoredPart& part, Index width, const Box& box, Funct
   const int dims = box.dims();
   const Indices order = dimension_order(part.order, dims);
   const Indices strides = view_of(part, ElementType::u8, nullptr).strides;
-  // Dimensions that the box has whole join the one before them.
+  // Dimensions that the box has whole join the dimension before them.
   int first = dims - 1;
   Index stretch = box[order[first]].length();
   for (; first > 0 && box[order[first]].length() == part.extents[order[first]]; --first)
@@ -167,13 +167,13 @@ void for_each_stretch(const StoredPart& part, Index width, const Box& box, Funct
 }
 
 void for_each_piece(const Box& box, const Indices& order, Index cells_max, FunctionRef<void(const Box&, Index)> f) {
-  Indices steps = Indices::filled(box.dims(), 1), counts = steps;  // the latter in the order
+  Indices steps = Indices::filled(box.dims(), 1), counts = steps;  // `counts` in the given order
   for (int k = box.dims() - 1; k >= 0; --k) {
     const Index length = box[order[k]].length();
     if (length == 0) return;
     steps[order[k]] = std::clamp<Index>(cells_max, 1, length);
     counts[k] = ceil_divide(length, steps[order[k]]);
-    // A dimension that is cut is the last one of which a piece has more than one cell.
+    // A dimension that is cut is the last one in which a piece has more than one cell.
     cells_max = steps[order[k]] == length ? cells_max / length : 1;
   }
   Index first = 0;

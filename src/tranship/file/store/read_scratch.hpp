@@ -1,5 +1,5 @@
-// Private: ReadScratch, what one thread reads stored parts with. It is kept from one read to the next, so that reads
-// ask for no memory and find again what they have mapped.
+// Private: ReadScratch, the buffers with which one thread reads stored parts. It is kept from one read to the next, so
+// that reads allocate no memory and find their mappings again.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ class ReadScratch {
  public:
   explicit ReadScratch(Index window_bytes) : window_bytes_(window_bytes) {}
 
-  /// A buffer for what is read together and moved from there. Its memory is taken at the first call.
+  /// Returns a buffer for data that is read together and moved from there. The first call allocates it.
   std::byte* window();
   Index window_bytes() const noexcept { return window_bytes_; }
 
-  /// Bytes of a file from an offset on, no more than FileSet::window_bytes. They stay until the next call; what was
-  /// read of them counts once check_mapped() has returned. Both throw as FileSet::read.
+  /// Returns bytes of a file from an offset on, at most FileSet::window_bytes. They are valid until the next call; use
+  /// data read from them only after check_mapped() has returned. Both throw as FileSet::read does.
   const std::byte* mapped(const FileSet& files, Index file, Index offset_bytes, Index size_bytes);
   void check_mapped() const;
 
-  /// How moves store; for all bytes that are read together.
+  /// How moves store, chosen for all bytes that are read together.
   CopyMethod way;
-  /// For the moves and the runs of one read.
+  /// Used by the moves and the runs of one read.
   std::vector<LoweredMove> moves;
   TransferGroup cells;
 

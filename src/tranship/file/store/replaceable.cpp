@@ -29,7 +29,7 @@ std::vector<std::string> files_named_in(const std::string& directory) {
   return out;
 }
 
-/// True where something stands there, which is no directory.
+/// Returns true if something exists there; throws if it is a directory.
 bool is_file_there(const std::string& target, std::string_view kind) {
   if (!posix::exists(target)) return false;
   if (posix::is_directory(target))
@@ -66,11 +66,11 @@ void check_replaceable_raw(const std::string& target) {
   is_file_there(target, "a file of bare elements");
 }
 
-// Whatever lies in a replaced directory is gone.
+// Replacing a directory removes everything in it.
 void check_replaceable_directory(const std::string& target) {
   if (!posix::exists(target)) return;
   if (!posix::is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
-  std::error_code ignored;  // what cannot be looked at is found when it is listed
+  std::error_code ignored;  // a directory that cannot be inspected fails when it is listed
   if (fs::is_empty(target, ignored)) return;
   if (!posix::exists(target + "/" + manifest_name))
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target,

@@ -11,26 +11,26 @@
 namespace tranship {
 namespace {
 
-/// From this length on, a row is read straight to where it belongs; below it, a system call costs more than the second
-/// copy of rows that are read together.
+/// From this length on, a row is read straight to its target. Below it, a system call costs more than the second copy
+/// of rows that are read together.
 constexpr Index direct_row_bytes = 4096;
-/// Pieces that are shorter are not worth a system call: they are taken from a mapping of a stretch of the file.
+/// Shorter pieces do not repay a system call: they are copied from a mapping of a stretch of the file.
 constexpr Index piece_bytes_min = 1024;
-/// A row of a window is read with the gaps in it when they are at most so many times what is needed.
+/// A row of a window is read including its gaps if they are at most this many times the bytes needed.
 constexpr Index gap_ratio_max = 3;
 
-/// Stretches that are listed before they are read: a list of very short ones would be longer than what they hold.
+/// Limit on the stretches that are listed before they are read: a list of very short ones would outgrow their content.
 constexpr std::size_t stretches_max = 4096;
 
-/// How a part lies in its file: the slot is the file, from its first byte on.
+/// Returns the layout of a part in its file: the slot is the file, from its first byte on.
 SlotLayout layout_in_file(const StoredPart& part, ElementType type) {
   SlotLayout out = layout_of(view_of(part, type, nullptr));
   out.offset_bytes = part.offset_bytes;
   return out;
 }
 
-/// Goes through the rows of a block whose last dimension is contiguous on both sides: `f(source bytes, target bytes)`,
-/// offsets in the two slots.
+/// Calls `f(source bytes, target bytes)`, with offsets in the two slots, for the rows of a block whose last dimension
+/// is contiguous on both sides.
 template <class F>
 void for_each_row(const LoweredMove& move, F&& f) {
   const CopyBlock& block = move.block;
@@ -58,7 +58,7 @@ bool has_rows(const LoweredMove& move) {
   return block.source_strides[row] == move.width && block.target_strides[row] == move.width;
 }
 
-/// Reads pieces of a file one after the other into memory, joining those that follow each other in the file.
+/// Reads pieces of a file, one after the other, into memory, and joins pieces that are consecutive in the file.
 class PieceReader {
  public:
   PieceReader(const FileSet& files, Index file, std::byte* to) : files_(files), file_(file), to_(to) {}
@@ -97,7 +97,7 @@ Index cells_of(const std::vector<Run>& runs) {
   return out;
 }
 
-/// Whether elements follow each other without a gap, the last dimension of the order fastest.
+/// Returns true if elements are consecutive without a gap, with the last dimension of the order fastest.
 bool is_dense(const StridedView& view, const Indices& order) {
   Index next = 1;
   for (int k = order.size() - 1; k >= 0; --k) {
@@ -149,10 +149,10 @@ class PartRead {
   ReadScratch& scratch_;
 };
 
-/// Makes a move whose source is the file, in pieces that a window holds.
+/// Runs a move whose source is the file, in pieces that fit in a window.
 void PartRead::move_mapped(const LoweredMove& move) {
   const CopyBlock& block = move.block;
-  Index before = 0, after = move.width;  // of the first element, and to the end of the last
+  Index before = 0, after = move.width;  // bytes before the first element, and to the end of the last
   int widest = -1;
   Index widest_bytes = 0;
   for (int d = 0; d < block.dims; ++d) {
@@ -167,7 +167,7 @@ void PartRead::move_mapped(const LoweredMove& move) {
   if (after - before <= FileSet::window_bytes || widest < 0) {
     const std::byte* const stretch =
         scratch_.mapped(files_, part_.file, move.source.offset_bytes + before, after - before);
-    piece.source.offset_bytes = -before;  // of the stretch
+    piece.source.offset_bytes = -before;  // in the stretch
     piece.run(scratch_.way, stretch, base_);
     return scratch_.check_mapped();
   }
@@ -182,7 +182,7 @@ void PartRead::move_mapped(const LoweredMove& move) {
   }
 }
 
-/// Where the rows of all moves are long on both sides.
+/// Reads rows directly if the rows of all moves are long on both sides; otherwise returns false.
 bool PartRead::read_rows() {
   Index bytes = 0, rows = 0;
   for (const LoweredMove& move : scratch_.moves) {
@@ -200,8 +200,8 @@ bool PartRead::read_rows() {
   return true;
 }
 
-/// Where orders differ or rows are short: the source's rows are read together into a window, densely, and moved from
-/// there.
+/// For other orders or short rows: reads the source's rows together into a window, densely, and moves them from there.
+/// Returns false if that does not pay.
 bool PartRead::read_through_window(const TransferGroup& cells) {
   const int dims = static_cast<int>(cells.axes.size());
   const Index width = size_bytes(type_);
@@ -214,7 +214,7 @@ bool PartRead::read_through_window(const TransferGroup& cells) {
   if (row.length() > (1 + gap_ratio_max) * cells_of(tables[fastest])) return false;
   if (2 * row.length() >= part_.extents[fastest]) row = {0, part_.extents[fastest]};
 
-  // One combination of outer runs at a time; along them the window holds what is needed and nothing else.
+  // Reads one combination of outer runs at a time; along these, the window holds only cells that are needed.
   Index row_cells_max = row.length(), outer_cells_max = 1;
   bool joins = row.length() == part_.extents[fastest];
   Index piece_bytes = row.length() * width;
@@ -270,7 +270,7 @@ bool PartRead::read_through_window(const TransferGroup& cells) {
   return true;
 }
 
-/// Reads the rows of a move whose source is the file, straight to where they belong, in the order of the file.
+/// Reads the rows of a move whose source is the file straight to their targets, in the order of the file.
 void PartRead::read_listed_rows(const LoweredMove& move) {
   const std::vector<long long>&from = *move.source_rows, &to = *move.target_rows;
   const Index row_bytes = move.indexed.row_length * move.width;

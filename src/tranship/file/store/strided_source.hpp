@@ -1,7 +1,7 @@
-// Private: StridedSource, parts that are dense arrays in files. What is long on both sides is read straight to where it
-// belongs; short rows are read together through the window of the scratch, as far as the layouts allow; what is too
-// short and too sparse for that is taken from what FileSet::map gives. Moves name bytes of the file: it is the slot of
-// the source, and only what is mapped of it has an address.
+// Private: StridedSource, parts that are dense arrays in files. Rows that are long on both sides are read straight to
+// their targets. Short rows are read together through the window of the scratch, as far as the layouts allow. Rows that
+// are too short and too sparse for that are copied from a mapping (FileSet::map). Moves name bytes of the file: the
+// file is the slot of the source, and only its mapped bytes have addresses.
 #pragma once
 
 #include <tranship/file/store/part_source.hpp>
@@ -11,7 +11,7 @@ namespace tranship {
 
 class StridedSource final : public PartSource {
  public:
-  /// Of an array that outlives it.
+  /// The array must outlive this object.
   explicit StridedSource(const StoredParts& array) : array_(array) {}
 
   Indices extents(Index part) const override { return array_.parts[part].extents; }
@@ -25,7 +25,7 @@ class StridedSource final : public PartSource {
   const StoredParts& array_;
 };
 
-/// What reads an array that outlives it: the array's own source, or its parts as they lie in its files.
+/// The source of an array: its own, or a StridedSource of its files. The array must outlive it.
 class SourceOf {
  public:
   explicit SourceOf(const StoredParts& array) : strided_(array), own_(array.source.get()) {}

@@ -23,7 +23,7 @@ std::string shown(const std::string& name) {
   return printable(name, name_chars_max);
 }
 
-/// The text of a file that is read at once.
+/// Returns the text of a file that is read at once.
 std::string text_of(const std::string& path) {
   return posix::read_text(path, manifest_bytes_max);
 }
@@ -37,7 +37,7 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The name of an index, or of one of several of one model: "model.safetensors.index.fp16.json".
+/// Accepts the name of an index, or of one of several of one model: "model.safetensors.index.fp16.json".
 bool is_index(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const std::size_t at = name.find(".safetensors.index.");
@@ -46,7 +46,7 @@ bool is_index(std::string_view path) {
   return std::count(variant.begin(), variant.end(), '.') <= 2;
 }
 
-/// Names of files in a directory for which `is_wanted`, sorted.
+/// Returns the sorted names of files in a directory for which `is_wanted` is true.
 template <class F>
 std::vector<std::string> files_in(const std::string& directory, F&& is_wanted) {
   std::vector<std::string> out;
@@ -59,7 +59,7 @@ std::vector<std::string> files_in(const std::string& directory, F&& is_wanted) {
 std::vector<std::string> tensor_files_in(const std::string& directory) {
   return files_in(directory, [](const std::string& name) { return name.ends_with(file_ending); });
 }
-/// Those of the usual name, or where there are none those of variants.
+/// Returns the indices with the usual name, or if there are none the variants.
 std::vector<std::string> indices_in(const std::string& directory) {
   const auto usual = files_in(directory, [](const std::string& name) { return name.ends_with(index_ending); });
   return usual.empty() ? files_in(directory, is_index) : usual;
@@ -71,7 +71,7 @@ ArraySpec whole_spec(const SafetensorsEntry& tensor) {
                                     std::vector<Partition>(static_cast<std::size_t>(extents.size()), whole()))};
 }
 
-/// Adds a file, and what its header says of itself. Returns the header.
+/// Adds a file and the data of its header. Returns the header.
 SafetensorsHeader add_file(StoredTensors& out, const std::string& path) {
   out.files->add(path).value();
   out.checksums.emplace_back();
@@ -125,7 +125,7 @@ StoredTensors open_index(const std::string& path) {
                     place == file_of.end() ? "does not name" : fmt::format("says is in '{}'", place->second));
     }
   }
-  // Names are different in one file, and each was where the index says: so none is missing where the numbers agree.
+  // Names differ within a file, and each tensor was where the index says, so none is missing if the numbers agree.
   if (out.shapes.size() == index.tensors.size()) return out;
   for (const TensorShape& shape : out.shapes) file_of.erase(shape.name);
   throw_error(ErrorCode::mismatch, "'{}' names tensor '{}', which '{}' does not hold", path,
@@ -187,7 +187,7 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > listed_max ? fmt::format("{} and {} more", out, names.size() - listed_max) : out;
 }
 
-/// What the name of a shard says: "model-00002-of-00004.safetensors".
+/// The parts of a shard's name: "model-00002-of-00004.safetensors".
 struct ShardName {
   std::string_view checkpoint;
   Index count = 1;
@@ -206,7 +206,7 @@ std::optional<ShardName> shard_name_of(std::string_view name) {
   return fits && number < front.size() ? std::optional(out) : std::nullopt;
 }
 
-/// Safetensors files without an index: one, or the shards of one checkpoint, all of them.
+/// Opens safetensors files without an index: one file, or all shards of one checkpoint.
 StoredTensors open_files(const std::string& directory, const std::vector<std::string>& names) {
   const std::optional<ShardName> first = shard_name_of(names.front());
   const bool of_one_checkpoint = first && std::all_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -1,5 +1,5 @@
-// Private: Stored tensors: all that a safetensors file, an index with its shards, or a directory of ours holds, each
-// tensor as a stored array. Opening checks everything but the elements.
+// Private: StoredTensors, all tensors of a safetensors file, of an index with its shards, or of a directory that
+// tranship has made, each as a stored array. Opening checks everything except the elements.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@
 namespace tranship {
 
 struct StoredTensors {
-  /// That of all files; for equal keys, that of the first file.
+  /// Metadata of all files; for equal keys, that of the first file.
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<TensorShape> shapes;
-  std::vector<StoredParts> arrays;  ///< as many, sharing one FileSet, with the dtype for a descr
+  std::vector<StoredParts> arrays;  ///< one per shape, sharing one FileSet, with the dtype as descr
   std::shared_ptr<FileSet> files;
-  /// That of each file, by number, where it is known.
+  /// Checksum of each file, by number, where it is known.
   std::vector<std::optional<RecordedChecksum>> checksums;
 };
 
 /// Fails with `io`, `bad_file`, `unsupported`, `overflow` and `mismatch`, naming the path.
 Result<StoredTensors> open_tensors(const std::string& path);
-/// The same of a single file, whatever its name.
+/// Opens a single file, whatever its name.
 Result<StoredTensors> open_tensors_file(const std::string& path);
 
 }  // namespace tranship
