@@ -85,7 +85,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
 
   /// Moves what can be moved now, unless another thread does. For a rank that waits.
   bool progress();
-  /// How often something has come, to whoever looked for it.
+  /// How often a look of the rank or of the thread has found something.
   std::uint64_t arrivals() const noexcept { return arrivals_.load(std::memory_order_relaxed); }
 
   // For the HostsServer.
