@@ -14,7 +14,9 @@ finished site that leads nowhere and anything that a browser would load from the
 import html
 import json
 import posixpath
+import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -104,7 +106,10 @@ class Pages:
         text = TABLE.sub(tabs, text)
         # Lists may follow a line of text on GitHub; in Markdown proper, an empty line is between them.
         text = outside(FENCE, text, lambda part: re.sub(r"(?m)^(?!\s*([-*|>]|\d+\.)\s|\s*$|  )(.*\n)(?=([-*]|1\.) )", r"\2\n", part))
-        return outside(CODE, text, lambda part: LINK.sub(lambda match: self.turned(path, match), part))
+        # A lambda in what a compiler has said, "[](int x)", is no link.
+        text = outside(CODE, text, lambda part: re.sub(r"\](?=\([^)\s\"]+ [^)\"]*\))", r"\]", LINK.sub(lambda match: self.turned(path, match), part)))
+        # In the cell of a table, GitHub wants a backslash before the bar of a code span.
+        return re.sub(r"(?m)^\|.*$", lambda row: re.sub(r"`[^`]*`", lambda code: code.group(0).replace("\\|", "|"), row.group(0)), text)
 
     def turned(self, path, match):
         name = match.group(2)
@@ -225,20 +230,23 @@ def check(site):
 def main(package, work):
     work = Path(work).resolve()
     folder = work / "pages"
-    subprocess.run(["rm", "-rf", str(folder), str(work / "site"), str(work / "doxygen")], check=True)
+    for name in ("pages", "site", "doxygen"):
+        shutil.rmtree(work / name, ignore_errors=True)
     folder.mkdir(parents=True)
     pages = Pages(folder)
     cpp = cpp_reference.make(folder / "reference/cpp", work / "doxygen")
     python = python_reference.make(Path(package), folder / "reference/python")
     nav = navigation(pages, cpp, python)
-    (folder / "style.css").write_bytes((SITE / "style.css").read_bytes())
+    for name in ("style.css", "iframe-worker.js"):
+        shutil.copy(SITE / name, folder)
     handler = {"paths": [str(Path(package).resolve())], "options": {"extensions": [f"{SITE / 'python_reference.py'}:Docstrings"]}}
     # JSON is YAML as well.
     (work / "mkdocs.yml").write_text(json.dumps({
         "INHERIT": str(SITE / "mkdocs.yml"), "docs_dir": str(folder), "site_dir": str(work / "site"), "nav": nav,
         "plugins": {"mkdocstrings": {"handlers": {"python": handler}}},
     }, indent=1), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(work / "mkdocs.yml")])
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(work / "mkdocs.yml")],
+                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"})
     if done.returncode:
         sys.exit("./do docs: the site was not built")
     problems = check(work / "site")

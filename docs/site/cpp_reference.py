@@ -69,7 +69,7 @@ def run_doxygen(paths, folder):
 
 
 def anchor_of(name):
-    return name.removeprefix("tranship::").replace("::", ".").replace(" ", "_")
+    return re.sub(r"[^\w.]+", "_", name.removeprefix("tranship::").replace("::", "."))
 
 
 class Reference:
@@ -122,7 +122,7 @@ class Reference:
     def note(self, member, header, name):
         self.places[member.get("id")] = (header.page, anchor_of(name))
         for value in member.findall("enumvalue"):
-            self.places[value.get("id")] = (header.page, anchor_of(name))
+            self.places[value.get("id")] = (header.page, anchor_of(f"{name}::{value.findtext('name')}"))
 
     def inside(self, element):
         """HTML of an element of Doxygen's text, without its own tag."""
@@ -229,12 +229,13 @@ class Reference:
 
     def fields(self, pairs):
         """Members or enumerators with what is said of them."""
-        items = "".join(f"<dt><code>{code}</code></dt><dd>{text}</dd>" for code, text in pairs)
+        items = "".join(f'<dt id="{anchor}"><code>{code}</code></dt><dd>{text}</dd>' for anchor, code, text in pairs)
         return f'<dl class="fields">{items}</dl>\n' if items else ""
 
     def enumerators(self, element):
         return self.fields(
-            (value.findtext("name") + (f" {self.code(value.find('initializer'))}" if value.find("initializer") is not None else ""),
+            (self.places[value.get("id")][1],
+             value.findtext("name") + (f" {self.code(value.find('initializer'))}" if value.find("initializer") is not None else ""),
              self.description(value))
             for value in element.findall("enumvalue")
         )
@@ -249,7 +250,8 @@ class Reference:
         members = shown_members(element)
         fields = [member for member in members if member.get("kind") == "variable"]
         if fields:
-            yield self.fields((self.declaration("variable", member), self.description(member)) for member in fields)
+            yield self.fields((self.places[member.get("id")][1], self.declaration("variable", member), self.description(member))
+                              for member in fields)
         notes = notes_of(header, element)
         groups, last = [], None
         for member in members:

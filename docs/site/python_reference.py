@@ -18,6 +18,8 @@ SYSTEMS = {"ndsl": "NDSL", "nvshmem": "NVSHMEM4Py", "mscclpp": "MSCCL++", "pyop3
 class Docstrings(griffe.Extension):
     def on_package(self, *, pkg, **kwargs):
         for thing in everything(pkg):
+            if thing.is_class:
+                thing.bases = [base for base in thing.bases if not str(base).startswith("_")]
             if thing.docstring is not None:
                 thing.docstring.value = as_markdown(thing, thing.docstring.value)
 
@@ -81,7 +83,7 @@ def make(package, target):
         index += [entry(loaded, one) for one in names]
     for name, title in SYSTEMS.items():
         page = f"{name}.md"
-        (target / page).write_text(f"# tranship.{name}\n\n" + "\n".join(system_page(loaded.modules[name])), encoding="utf-8")
+        (target / page).write_text(f"---\nsearch:\n  boost: 0.5\n---\n# tranship.{name}\n\n" + "\n".join(system_page(loaded.modules[name])), encoding="utf-8")
         pages.append((title, page))
         said = loaded.modules[name].docstring
         index.append(f"\n## [tranship.{name}]({page})\n\n{said.value.splitlines()[0] if said else ''}\n")
@@ -96,6 +98,7 @@ def entry(loaded, name):
     try:
         thing = thing.final_target if thing.is_alias else thing
         said = thing.docstring.value.split("\n\n")[0] if thing.docstring else ""
+        said = said or (f"the same as `{thing.value}`" if thing.is_attribute and thing.value else "")
     except griffe.AliasResolutionError:
         pass
     said = ROLE.sub(lambda match: f"`{match.group(1)}`", " ".join(said.split()))
