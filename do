@@ -682,7 +682,7 @@ example_targets() {
     source=${source##*/}
     echo "example_${source%.c*}"
   done
-  echo example_readme
+  echo example_documents
 }
 
 do_help() {

@@ -170,6 +170,8 @@ def navigation(pages, cpp, python):
         path = value.lstrip("/") if value.startswith("/") else f"docs/{value}"
         if not (ROOT / path).is_file():
             sys.exit(f"./do docs: docs/site/nav.yml names {path}, which does not exist")
+        if path in named:
+            sys.exit(f"./do docs: docs/site/nav.yml names {path} twice")
         named.add(path)
         pages.add(path)
         return {title: place_of(path)}

@@ -432,7 +432,7 @@ def overview(headers):
         if path in by_path:
             if not rows[-1].startswith("- "):
                 rows.append("")
-            rows.append(f"- [`{path}`]({by_path[path].page}): {purpose}")
+            rows.append(f"- [`{path}`]({by_path[path].page}): {html.escape(purpose, quote=False)}")
         elif line.startswith("# ") and len(line) < 60:
             rows.append(f"\n## {line[2:]}\n")
     usual = [header for header in headers if header.start == "tranship/tranship.hpp" and not header.purpose]
