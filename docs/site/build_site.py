@@ -19,7 +19,6 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -34,6 +33,10 @@ ROOT = SITE.parents[1]
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s#]*)(#[^)\s]*)?(\))")
+# In the finished site: what can be linked to, what is linked to, and what a browser loads by itself.
+ANCHOR = re.compile(r'\b(?:id|name)="([^"]*)"')
+LINKED = re.compile(r'<a\b[^>]*\bhref="([^"]*)"')
+LOADED = re.compile(r'<(?:(?:script|img|iframe|source)\b[^>]*\bsrc|link\b[^>]*\bhref)="([^"]*)"')
 # Two or more columns of code, which GitHub shows side by side: here tabs.
 TABLE = re.compile(r"<table>\n<tr>(<th>.*?)</tr>\n<tr><td>\n\n(.*?)\n\n</td></tr>\n</table>", re.DOTALL)
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".c": "c", ".h": "c", ".py": "python", ".json": "json", ".txt": "text", ".sh": "sh"}
@@ -187,45 +190,25 @@ def below(folder, entries):
     return [{title: below(folder, value) if isinstance(value, list) else f"{folder}/{value}"} for title, value in entries]
 
 
-class Links(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.ids, self.links, self.loaded = set(), [], []
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        self.ids.update(value for name in ("id", "name") if (value := attributes.get(name)))
-        if tag == "a" and attributes.get("href"):
-            self.links.append(attributes["href"])
-        if tag in {"script", "img", "iframe", "source"} and attributes.get("src"):
-            self.loaded.append(attributes["src"])
-        if tag == "link" and attributes.get("rel") in {"stylesheet", "icon", "preload", "preconnect"}:
-            self.loaded.append(attributes["href"])
-
-
 def check(site):
     """What is wrong with the links of the finished site."""
-    read = {}
-    for path in site.rglob("*.html"):
-        read[path] = parser = Links()
-        parser.feed(path.read_text(encoding="utf-8"))
+    texts = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    anchors = {path: set(ANCHOR.findall(text)) for path, text in texts.items()}
     problems = []
-    for path, parser in sorted(read.items()):
-        if path.name == "404.html":
-            continue
-        for link in parser.links + parser.loaded:
-            parts = urlsplit(link)
-            shown = f"{path.relative_to(site)}: {link}"
+    for path, text in sorted(texts.items()):
+        problems += [f"{path}: {address} is loaded from the network" for address in set(LOADED.findall(text)) if "//" in address]
+        if path == "404.html":
+            continue  # its addresses are those of a server
+        for link in sorted(set(LINKED.findall(text) + LOADED.findall(text))):
+            parts = urlsplit(html.unescape(link))
             if parts.scheme or parts.netloc:
-                if link in parser.loaded and parts.scheme != "data":
-                    problems.append(f"{shown} is loaded from the network")
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            target = target / "index.html" if target.is_dir() else target
-            if not target.is_file():
-                problems.append(f"{shown} leads nowhere")
-            elif parts.fragment and target in read and unquote(parts.fragment) not in read[target].ids | {"__toc", "__search"}:
-                problems.append(f"{shown}: the page has no such anchor")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(parts.path))) if parts.path else path
+            target = "index.html" if target == "." else target
+            if target not in texts and not (site / target).is_file():
+                problems.append(f"{path}: {link} leads nowhere")
+            elif target in texts and parts.fragment and unquote(parts.fragment) not in anchors[target]:
+                problems.append(f"{path}: {link}: the page has no such anchor")
     return problems
 
 
