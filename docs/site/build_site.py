@@ -33,6 +33,12 @@ ROOT = SITE.parents[1]
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s#]*)(#[^)\s]*)?(\))")
+# A list that follows a line of text: GitHub takes it for a list, Markdown proper wants an empty line between them.
+CLOSE_LIST = re.compile(r"^(?!\s*(?:[-*|>]|\d+\.)\s|\s*$|  )(.*\n)(?=(?:[-*]|1\.) )", re.MULTILINE)
+# A lambda in what a compiler has said: "[](int x)".
+NO_LINK = re.compile(r"\](?=\([^)\s\"]+ [^)\"]*\))")
+# In the cell of a table, GitHub wants a backslash before the bar of a code span, and Python's Markdown shows it.
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
 # In the finished site: what can be linked to, what is linked to, and what a browser loads by itself.
 ANCHOR = re.compile(r'\b(?:id|name)="([^"]*)"')
 LINKED = re.compile(r'<a\b[^>]*\bhref="([^"]*)"')
@@ -107,12 +113,10 @@ class Pages:
 
     def page(self, path, text):
         text = TABLE.sub(tabs, text)
-        # Lists may follow a line of text on GitHub; in Markdown proper, an empty line is between them.
-        text = outside(FENCE, text, lambda part: re.sub(r"(?m)^(?!\s*([-*|>]|\d+\.)\s|\s*$|  )(.*\n)(?=([-*]|1\.) )", r"\2\n", part))
-        # A lambda in what a compiler has said, "[](int x)", is no link.
-        text = outside(CODE, text, lambda part: re.sub(r"\](?=\([^)\s\"]+ [^)\"]*\))", r"\]", LINK.sub(lambda match: self.turned(path, match), part)))
-        # In the cell of a table, GitHub wants a backslash before the bar of a code span.
-        return re.sub(r"(?m)^\|.*$", lambda row: re.sub(r"`[^`]*`", lambda code: code.group(0).replace("\\|", "|"), row.group(0)), text)
+        text = outside(FENCE, text, lambda part: CLOSE_LIST.sub(r"\1\n", part))
+        text = outside(CODE, text, lambda part: LINK.sub(lambda match: self.turned(path, match), part))
+        text = outside(CODE, text, lambda part: NO_LINK.sub(r"\]", part))
+        return ROW.sub(lambda row: re.sub(r"`[^`]*`", lambda code: code.group(0).replace("\\|", "|"), row.group(0)), text)
 
     def turned(self, path, match):
         name = match.group(2)

@@ -83,7 +83,8 @@ def make(package, target):
         index += [entry(loaded, one) for one in names]
     for name, title in SYSTEMS.items():
         page = f"{name}.md"
-        (target / page).write_text(f"---\nsearch:\n  boost: 0.5\n---\n# tranship.{name}\n\n" + "\n".join(system_page(loaded.modules[name])), encoding="utf-8")
+        front = f"---\nsearch:\n  boost: 0.5\n---\n# tranship.{name}\n\n"
+        (target / page).write_text(front + "\n".join(system_page(loaded.modules[name])), encoding="utf-8")
         pages.append((title, page))
         said = loaded.modules[name].docstring
         index.append(f"\n## [tranship.{name}]({page})\n\n{said.value.splitlines()[0] if said else ''}\n")
