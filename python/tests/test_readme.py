@@ -1,5 +1,6 @@
 """The Python of the README and of the other documents runs as it stands there."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -82,5 +83,9 @@ PAGES = [page for page in blocks.pages(ROOT) if page not in blocks.LATER and "``
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_run_as_they_stand(page, tmp_path):
     program = str(ROOT / "tests" / "documents" / "run_python.py")
-    done = subprocess.run([sys.executable, program, str(ROOT), page], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    package = str(pathlib.Path(ts.__file__).absolute().parents[1])  # that of this process, wherever it was named from
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(
+        [sys.executable, program, str(ROOT), page], capture_output=True, text=True, timeout=60, cwd=tmp_path, env=environment
+    )
     assert done.returncode == 0, done.stderr
