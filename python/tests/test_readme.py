@@ -1,5 +1,6 @@
-"""The Python of the README runs as it stands there."""
+"""The Python of the README and of the other documents runs as it stands there."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -10,7 +11,12 @@ import pytest
 
 import tranship as ts
 
-README = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "documents"))
+
+import blocks  # noqa: E402
+
+README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
@@ -71,12 +77,15 @@ def test_no_block_is_left_out():
     assert len(BLOCKS) == 3
 
 
-@pytest.mark.parametrize("page", ["programs", "scalapack", "transposition"])
-def test_programs_as_the_documentation_has_them(page, tmp_path):
-    text = (pathlib.Path(__file__).parents[2] / "docs" / f"{page}.md").read_text()
-    program = tmp_path / "documentation.py"
-    program.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
-    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+PAGES = [page for page in blocks.pages(ROOT) if page not in blocks.LATER and "```python" in (ROOT / page).read_text()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_run_as_they_stand(page, tmp_path):
+    program = str(ROOT / "tests" / "documents" / "run_python.py")
+    package = str(pathlib.Path(ts.__file__).absolute().parents[1])  # that of this process, wherever it was named from
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(
+        [sys.executable, program, str(ROOT), page], capture_output=True, text=True, timeout=60, cwd=tmp_path, env=environment
+    )
     assert done.returncode == 0, done.stderr
-    if page == "programs":
-        assert ts.Program.read(tmp_path / "swap.json").verify()

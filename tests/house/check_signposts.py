@@ -8,7 +8,7 @@ In ARCHITECTURE.md, CONTRIBUTING.md, docs/concepts.md and docs/internals, a file
 says that the file contains the symbol.
 
 In every document (*.md), a relative link must lead to a file or a folder, and what follows a "#" must be one of its
-headings.
+headings; so must the addresses of HTML (href, src).
 
 ARCHITECTURE.md is read in one sitting, so its size has a limit. Each layer, a folder below src/tranship, has a page in
 docs/internals.
@@ -27,7 +27,7 @@ FILE = re.compile(r"`([\w./-]+\.(?:hpp|cpp|def|cu|py|md|cmake))`")
 SYMBOL_IN_FILE = re.compile(r"`(\w+)` in\s+`([\w./-]+\.(?:hpp|cpp|def))`")
 
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?:\]\(|\b(?:href|src)=\")([^)\s\"]+)[)\"]")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 
 

@@ -18,6 +18,11 @@ import check_signposts
 import check_statics
 import check_words
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "documents"))
+
+import blocks  # noqa: E402
+import run_shell  # noqa: E402
+
 
 class Folder(unittest.TestCase):
     """Gives every test a folder of files of its own."""
@@ -227,6 +232,8 @@ class Signposts(Folder):
             ("```\n[x](y)\n```\n[b](b.md)", ["README.md:4: the link to b.md leads nowhere"]),
             ("[b](docs/b.md#none)", ["README.md:1: docs/b.md has no heading '#none'"]),
             ("[here](#there)", ["README.md:1: README.md has no heading '#there'"]),
+            ('<img src="c.png">', ["README.md:1: the link to c.png leads nowhere"]),
+            ('<a href="docs/b.md#one-two">', []),
         ]:
             with self.subTest(text):
                 self.write("README.md", text)
@@ -429,6 +436,94 @@ class Manual(Folder):
             self.assertTrue(self.problems(header, wrong), wrong)
         self.assertIn("DRI_Launch", self.problems(header + "int DRI_Launch(int ranks);\n", page)[0])
         self.assertTrue(self.problems("", ""))
+
+
+class Blocks(Folder):
+    def setUp(self):
+        super().setUp()
+        for page in blocks.LATER:
+            self.write(page, "later")
+
+    def problems(self, text):
+        self.write("docs/a.md", text)
+        return blocks.check(self.root)
+
+    def source(self, text, language="cpp"):
+        source = blocks.Source(language)
+        source.add_page("docs/a.md", blocks.blocks_of("docs/a.md", text)[0])
+        return source
+
+    def test_blocks_that_nothing_runs(self):
+        self.write("src/a.cpp", "int f() {\n  g();\n  h();\n}\n")
+        for text, said in [
+            ("```cpp\nf();\n```", []),
+            ("```cmake\nx()\n```", ["docs/a.md:1: nothing runs cmake: say where it is from, or why it is a fragment"]),
+            ("<!-- fragment: needs a card -->\n```cmake\nx()\n```", []),
+            ("<!-- fragment: -->\n```cmake\nx()\n```", ["docs/a.md:2: a fragment has a reason"]),
+            ("<!-- fragment: needs a card -->\nText.\n```cmake\nx()\n```",
+             ["docs/a.md:3: nothing runs cmake: say where it is from, or why it is a fragment"]),
+            ("<!-- from: src/a.cpp -->\n```js\ng();\nh();\n```", []),
+            ("<!-- from: src/a.cpp -->\n```cpp\nh();\ng();\n```", ["docs/a.md:2: src/a.cpp does not have these lines"]),
+            ("<!-- from: src/b.cpp -->\n```cpp\ng();\n```", ["docs/a.md:2: src/b.cpp is no file of the repository"]),
+            ("```json\n{1}\n```", ["docs/a.md:1: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"]),
+            ("```c\nint main(void) {}\n```",
+             ["docs/a.md:1: programs in C are not run: show lines of one in examples/, with a comment that says from where"]),
+            ("```cpp\nf();\n", ["docs/a.md:1: has no end"]),
+            ("<!-- prologue rust\nx\n-->", ["docs/a.md:1: there are no prologues of rust"]),
+            ("```cpp\nf();\n```\n<!-- output -->\n```\n1\n```", ["docs/a.md:5: the block before is not run, and has no output"]),
+            ("```python\nf()\n```\n<!-- output -->\n```\n1\n```", []),
+        ]:
+            with self.subTest(text=text):
+                self.assertEqual(self.problems(text), said)
+
+    def test_a_later_page_exists(self):
+        (self.root / "README.md").unlink()
+        self.assertEqual(self.problems(""), ["tests/documents/blocks.py: README.md does not exist"])
+
+    def test_outputs(self):
+        for output, wanted, same in [
+            ("a\nb\n", "a\nb\n", True),
+            ("a  \nb\n", "a\nb\n", True),
+            ("a\nb\n", "a\n", False),
+            ("a\nx\ny\nb\n", "a\n...\nb\n", True),
+            ("a\nb\n", "a\n...\nb\n", True),
+            ("a\nx\n", "a\n...\nb\n", False),
+            ("1.5\n", "1x5\n", False),
+        ]:
+            self.assertEqual(blocks.matches(output, wanted), same, (output, wanted))
+
+    def test_sources(self):
+        program = self.source("```cpp\n#include <a.hpp>\nint main() {\n  f();\n}\n```")
+        self.assertEqual(program.programs, [("a_line_2", "docs/a.md", 2)])
+        self.assertIn('#line 2 "docs/a.md"\n\nint main() {\n  f();\nreturn 0;}\n', program.text())
+        self.assertIn("#include <a.hpp>\n", program.text())
+        ranks = self.source("<!-- prologue cpp ranks=3\nint n = 1;\n-->\n```cpp\nf(n);\n```\n```cpp\ng(n);\n```").text()
+        self.assertIn("tranship::launch(3, ", ranks)
+        self.assertLess(ranks.index("int n = 1;"), ranks.index("f(n);"))
+        self.assertLess(ranks.index("f(n);"), ranks.index("g(n);"))
+        bodies = self.source("```cpp\nf();\n```\n<!-- prologue cpp\nvoid f();\n-->\n```cpp\nf();\n```")
+        self.assertEqual(bodies.programs, [])
+        self.assertIn("namespace a_1 {\ninline void a_1_line_2() {", bodies.text())
+        self.assertIn('namespace a_2 {\n#line 5 "docs/a.md"\nvoid f();\ninline void a_2_line_8() {', bodies.text())
+
+    def test_options_of_commands(self):
+        self.write("do", "echo '  build  builds'")
+        self.write("tranship", "#!/bin/sh\n[ $1 = plan ] && echo '  --from TEXT, -o FILE'")
+        os.chmod(self.root / "tranship", 0o755)
+        self.write("docs/a.md", "<!-- fragment: is long -->\n```sh\n./do build\n./do buidl\ntranship plan --from 'a --b' -o c # --d\n"
+                                "tranship plan \\\n  --form x\ntranship plna\n```\n")
+        self.assertEqual(run_shell.main(self.root, self.root / "tranship"), [
+            "docs/a.md:4: ./do has no command buidl",
+            "docs/a.md:6: tranship plan has no option --form",
+            "docs/a.md:8: tranship has no command plna",
+        ])
+
+    def test_shell_blocks_run(self):
+        self.write("do", "")
+        self.write("docs/a.md", "<!-- prologue sh\necho x >file\n-->\n```sh\ncat file\n```\n<!-- output -->\n```\ny\n```\n"
+                                "```sh\nfalse\n```\n")
+        failed = run_shell.main(self.root, "/bin/true")
+        self.assertEqual(failed, ["docs/a.md:4: prints\nx\nbut docs/a.md:8 shows\ny\n", "docs/a.md:11: has failed with 1:\n"])
 
 
 if __name__ == "__main__":

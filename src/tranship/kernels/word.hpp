@@ -15,7 +15,7 @@ enum class AtomicOp : unsigned char {
 };
 enum class SignalOp : unsigned char { set, add };
 
-/// How a wait compares: seen <comparison> wanted. The numbers are NVSHMEM's.
+/// How a wait compares what it sees with what it wants: `less` means seen < wanted. The numbers are NVSHMEM's.
 enum class Comparison : unsigned char { equal, not_equal, greater, less_equal, less, greater_equal };
 
 template <class T>
