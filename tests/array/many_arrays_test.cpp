@@ -224,7 +224,7 @@ TEST_P(ManyArrays, boxes_move_to_boxes_elsewhere) {
     require_says(error_of_rank([&] {
                    Redistribution(a, b, {.part = SubArray{{2}, {0}, {3}}});
                  }),
-                 ErrorCode::invalid_use, {"a box from [2] of extents [3] leaves the source of extents [4]"});
+                 ErrorCode::invalid_use, {"the box from [2] of extents [3] leaves the source of extents [4]"});
   });
 }
 
@@ -262,7 +262,7 @@ TEST_P(ManyArrays, structs_are_moved_as_bytes) {
     }
     require(a.extents() == rows.local_extents(world.rank()), "extents");
     require_says(error_of_rank([&] { RedistributionAdjoint(a, b); }), ErrorCode::invalid_use,
-                 {"elements that are moved as bytes, which have no addition"});
+                 {"elements that are moved as bytes cannot be combined by sum"});
   });
 }
 

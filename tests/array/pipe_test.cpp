@@ -341,7 +341,7 @@ TEST_P(Pipes, wrong_programs_are_refused) {
     refused(from, to, {.from = {.count = 0}}, ErrorCode::invalid_use, {"0 buffers"});
     refused(from, to, {.to = {.count = 257}}, ErrorCode::invalid_use, {"257 buffers", "256"});
     refused(from, to, {.from = {.count = 255}, .to = {.count = 254}}, ErrorCode::invalid_use,
-            {"255", "254", "64770 pairs"});
+            {"255", "254", "64770 exchanges"});
     refused(from, to, {.from = {.count = 1 + world.rank()}}, ErrorCode::mismatch,
             {"rank 0 has 1 buffer of the source, rank 1 has 2"});
     refused(from, to, {.from = {.count = 3, .memory = {{}, {}}}}, ErrorCode::invalid_use, {"2 buffers", "3"});
@@ -352,7 +352,7 @@ TEST_P(Pipes, wrong_programs_are_refused) {
     std::vector<std::int64_t> memory(36);
     refused(from, to, {.from = {.memory = {{memory.data()}, {memory.data() + 35}}}}, ErrorCode::invalid_use,
             {"source 0", "source 1", "share memory"});
-    refused(from, to, {.to = {.memory = {{memory.data()}, {}}}}, ErrorCode::invalid_use, {"wraps no memory"});
+    refused(from, to, {.to = {.memory = {{memory.data()}, {}}}}, ErrorCode::invalid_use, {"passes null memory"});
   });
 }
 

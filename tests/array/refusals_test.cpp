@@ -80,7 +80,7 @@ TEST(Refusals, AdjointsOfElementsWithoutAddition) {
     expect_says(error_of([&] {
                   HaloExchange({a, b}, {}, HaloDirection::adjoint);
                 }),
-                {"invalid_use: ", "array 0 has elements bool8"});
+                {"invalid_use: ", "array 0: elements of type bool8 cannot be combined by sum"});
     EXPECT_EQ(error_of([&] { HaloExchange({a, b}); }), "");
   });
 }
@@ -112,7 +112,7 @@ TEST(Refusals, IndicesThatAreNotThere) {
     expect_says(error_of([&] { a(1, 3) = 1; }), {"indices (1, 3)", "out of range"});
     expect_says(error_of([&] { a(-1, 0) = 1; }), {"indices (-1, 0)"});
     expect_says(error_of([&] { a.get({4, 0}); }), {"indices (4, 0)"});
-    expect_says(error_of([&] { a.put({0, 0, 0}, 1); }), {"indices (0, 0, 0)", "as many indices as dimensions"});
+    expect_says(error_of([&] { a.put({0, 0, 0}, 1); }), {"indices (0, 0, 0)", "give one index per dimension"});
     const Array<std::complex<float>> split(world,
                                            Distribution({2}, grid(1), {block()}, {.parts = ComplexParts::split}));
     split.put({1}, 2.0f);

@@ -177,7 +177,7 @@ TEST_P(Switchboards, wrong_programs_are_refused) {
     const auto error = [&](const char* name, const std::optional<ArraySpec>& from, const std::optional<ArraySpec>& to) {
       return error_of_rank([&] { (void)board.connect(name, from, to); });
     };
-    require_says(error("1", {}, {}), ErrorCode::invalid_use, {"no side"});
+    require_says(error("1", {}, {}), ErrorCode::invalid_use, {"neither a source nor a target"});
     require_says(error("1", r < 2 ? b : a, {}), ErrorCode::invalid_use,
                  {"is not in the source, which has 2 ranks", "source"});
     const ArraySpec other = on_ranks("i64[6] @ 2 : cyclic(2)", {0, 1}), both = on_ranks("i64[6] @ 2 : block", {1, 2});

@@ -87,8 +87,8 @@ ArrayPlan plan_of(const std::vector<HaloField>& fields, Direction direction) {
 
 std::vector<HaloField> fields_of(const std::vector<ArrayRef>& arrays, const HaloOptions& halo) {
   if (!halo.cells.empty() && halo.cells.size() != arrays.size())
-    throw_error(ErrorCode::invalid_use, "cells of {} for the halo of {}", amount(halo.cells.size(), "array"),
-                arrays.size());
+    throw_error(ErrorCode::invalid_use, "cells are given for {}, but the halo has {}",
+                amount(halo.cells.size(), "array"), arrays.size());
   std::vector<HaloField> out;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     out.push_back({arrays[i], halo});
@@ -131,7 +131,7 @@ ArrayPlan plan_of(TransferPlan plan, const std::vector<ArrayRef>& arrays) {
   const Rank rank = common_world(arrays).rank();
   const bool is_adjoint = plan.kind == PlanKind::halo_adjoint;
   if (!is_adjoint && plan.kind != PlanKind::halo)
-    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} or {} (rank {})", name_of(plan.kind),
+    throw_error(ErrorCode::mismatch, "the plan is of kind {}, expected {} or {} (rank {})", name_of(plan.kind),
                 name_of(PlanKind::halo), name_of(PlanKind::halo_adjoint), rank);
   // Elements that are moved as bytes cannot be combined, so any Combine makes the check below refuse them.
   const Direction direction =

@@ -121,11 +121,10 @@ ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary, c
   check_world(world, spec);
   const Storage storage = spec.distribution.storage(world.rank());
   if (storage.elements > 0 && !data)
-    throw_error(ErrorCode::invalid_use, "rank {} wraps no memory for a part of {}", world.rank(),
+    throw_error(ErrorCode::invalid_use, "rank {} passes null memory for a part of {}", world.rank(),
                 amount(storage.elements, "element"));
   if (storage.elements > 0 && is_split(spec) && !imaginary)
-    throw_error(ErrorCode::invalid_use, "rank {} wraps 1 plane for a part of split complex numbers, which needs 2",
-                world.rank());
+    throw_error(ErrorCode::invalid_use, "rank {} passes 1 plane; split complex numbers need 2", world.rank());
   const StridedView view = view_of(spec, storage, data, imaginary);
   return array_of(world, std::move(spec), view, nullptr, options);
 }
@@ -134,23 +133,23 @@ ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view, const
   check_world(world, spec);
   const Indices extents = spec.distribution.local_extents(world.rank());
   if (!(view.extents == extents))
-    throw_error(ErrorCode::mismatch, "a view of extents [{}] for a part of local extents [{}] (rank {})",
+    throw_error(ErrorCode::mismatch, "the view has extents [{}], the part has local extents [{}] (rank {})",
                 to_string(view.extents), to_string(extents), world.rank());
   if (view.type != spec.type)
-    throw_error(ErrorCode::mismatch, "a view of {} for an array of {} (rank {})", name_of(view.type),
+    throw_error(ErrorCode::mismatch, "the view has elements {}, the array {} (rank {})", name_of(view.type),
                 name_of(spec.type), world.rank());
   if (view.strides.size() != view.extents.size())
-    throw_error(ErrorCode::invalid_use, "a view of {} and {} (rank {})", amount(view.extents.size(), "extent"),
-                amount(view.strides.size(), "stride"), world.rank());
+    throw_error(ErrorCode::invalid_use, "the view has {} and {}: give one stride per extent (rank {})",
+                amount(view.extents.size(), "extent"), amount(view.strides.size(), "stride"), world.rank());
   if (view.imaginary && !is_complex(view.type))
-    throw_error(ErrorCode::invalid_use, "a view of {} with an imaginary plane (rank {})", name_of(view.type),
+    throw_error(ErrorCode::invalid_use, "a view of {} cannot have an imaginary plane (rank {})", name_of(view.type),
                 world.rank());
   if (!view.device.is_host())
     throw_error(ErrorCode::unsupported,
-                "a view of memory of {}: arrays lie on the host, and leases bring them to devices (rank {})",
+                "the view shows memory of {}: arrays lie on the host, and leases bring them to devices (rank {})",
                 to_string(view.device), world.rank());
   if (!view.data && checked_product(view.extents) > 0)
-    throw_error(ErrorCode::invalid_use, "a view of {} without memory (rank {})",
+    throw_error(ErrorCode::invalid_use, "the view of {} has null memory (rank {})",
                 amount(checked_product(view.extents), "element"), world.rank());
   return array_of(world, std::move(spec), view, nullptr, options);
 }
@@ -209,10 +208,10 @@ bool detail::check_element(std::span<const Index> local, const Indices& extents,
     throw_error(ErrorCode::invalid_use, "indices ({}) of a local array of extents [{}]: {}", to_string(Indices(local)),
                 to_string(extents), why);
   };
-  if (int(local.size()) != extents.size()) refuse("as many indices as dimensions are needed");
+  if (int(local.size()) != extents.size()) refuse("give one index per dimension");
   for (int d = 0; d < extents.size(); ++d)
     if (local[std::size_t(d)] < 0 || local[std::size_t(d)] >= extents[d]) refuse("out of range");
-  if (imaginary) refuse("complex numbers in 2 planes have get and put only");
+  if (imaginary) refuse("complex numbers in 2 planes: use get() and put()");
   return true;
 }
 

@@ -71,22 +71,22 @@ void check_side(const char* side, const World& world, const ArraySpec& spec, con
                 amount(spec.distribution.grid().world_size_min(), "rank"), world.size());
   if (!spec.distribution.grid().place_of(world.rank())) return;
   if (buffers.count < 1 || buffers.count > buffers_max)
-    throw_error(ErrorCode::invalid_use, "{} of the {}; 1 to {} are possible", amount(buffers.count, "buffer"), side,
+    throw_error(ErrorCode::invalid_use, "the {} has {}; 1 to {} are allowed", side, amount(buffers.count, "buffer"),
                 buffers_max);
   if (!buffers.memory.empty() && !buffers.arrays.empty())
-    throw_error(ErrorCode::invalid_use, "both memory and arrays for the buffers of the {}", side);
+    throw_error(ErrorCode::invalid_use, "the {} gives both memory and arrays for its buffers: give one of them", side);
   for (const std::size_t given : {buffers.memory.size(), buffers.arrays.size()})
     if (given != 0 && Index(given) != buffers.count)
-      throw_error(ErrorCode::invalid_use, "memory for {} of the {}, which has {}", amount(given, "buffer"), side,
+      throw_error(ErrorCode::invalid_use, "the {} gives memory for {}, but has {}", side, amount(given, "buffer"),
                   buffers.count);
   for (const ArrayRef& array : buffers.arrays) {
     if (array.world != &world)
-      throw_error(ErrorCode::invalid_use, "an array of the {} is one of another world (rank {})", side, world.rank());
+      throw_error(ErrorCode::invalid_use, "an array of the {} belongs to another world (rank {})", side, world.rank());
     if (!(*array.spec == spec))
-      throw_error(ErrorCode::mismatch, "{} is a buffer of the {}, which is {} (rank {})", describe(array), side,
+      throw_error(ErrorCode::mismatch, "{} is a buffer of the {}, whose layout is {} (rank {})", describe(array), side,
                   to_text(spec), world.rank());
     if (array.is_const && side == target_side)
-      throw_error(ErrorCode::invalid_use, "{} is read-only: it can be no buffer of the target", describe(array));
+      throw_error(ErrorCode::invalid_use, "{} is read-only: it cannot be a buffer of the target", describe(array));
   }
 }
 
@@ -393,8 +393,8 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
           throw_error(ErrorCode::invalid_use, "rank {} is one of the {} and must give its distribution", world.rank(),
                       side);
       if (count > exchanges_max)
-        throw_error(ErrorCode::invalid_use, "{} of the source and {} of the target meet in {}; at most {} are possible",
-                    amount(from, "buffer"), to, amount(count, "pair"), exchanges_max);
+        throw_error(ErrorCode::invalid_use, "{} of the source and {} of the target need {}; at most {} are allowed",
+                    amount(from, "buffer"), to, amount(count, "exchange"), exchanges_max);
       plan = plan_redistribution(*s.source, *s.target, world.rank());
       s.from = buffers_of(world, *s.source, options.from, from, options.name + " source");
       s.to = buffers_of(world, *s.target, options.to, to, options.name + " target");

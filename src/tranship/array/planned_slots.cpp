@@ -38,10 +38,10 @@ std::vector<std::size_t> slots_of(const TransferPlan& plan, std::span<const Arra
       const std::string here = fmt::format("given is {}, with local extents [{}] (rank {})", describe(array),
                                            to_string(array.view.extents), array.world->rank());
       if (is_one)
-        throw_error(ErrorCode::mismatch, "the plan is one of {} of another layout, of {} with local extents [{}]; {}",
+        throw_error(ErrorCode::mismatch, "the plan was made for {} of type {} with local extents [{}]; {}",
                     slot_name(other, width), tranship::name_of(plan.slots[shown + other].type),
                     to_string(plan.slots[shown + other].local_extents), here);
-      throw_error(ErrorCode::mismatch, "none of the plan's {} is of this layout; {}",
+      throw_error(ErrorCode::mismatch, "the plan has {}, and none has this layout; {}",
                   amount(plan.slots.size(), "array"), here);
     }
     for (std::size_t i = 0; i < width; ++i) {
@@ -51,10 +51,11 @@ std::vector<std::size_t> slots_of(const TransferPlan& plan, std::span<const Arra
   }
   for (std::size_t slot = 0; slot < plan.slots.size(); ++slot)
     if (slot >= slots || !is_used[slot])
-      throw_error(ErrorCode::mismatch,
-                  "the plan has {}; none of the {} given is for number {}, with local extents [{}] (rank {})",
-                  amount(plan.slots.size(), "array"), amount(arrays.size(), "array"), slot,
-                  to_string(plan.slots[slot].local_extents), plan.rank);
+      throw_error(
+          ErrorCode::mismatch,
+          "the plan has {}; none of the {} given has the layout of number {}, with local extents [{}] (rank {})",
+          amount(plan.slots.size(), "array"), amount(arrays.size(), "array"), slot,
+          to_string(plan.slots[slot].local_extents), plan.rank);
   return out;
 }
 

@@ -23,14 +23,16 @@ ElementType RecordSize::unit() const noexcept {
 
 ArraySpec spec_of_records(const Distribution& d, RecordSize size) {
   if (d.dims() == dims_max)
-    throw_error(ErrorCode::unsupported, "an array of {} of elements that are moved as bytes: at most {}",
+    throw_error(ErrorCode::unsupported,
+                "the array has {}; with elements that are moved as bytes, at most {} are supported",
                 amount(d.dims(), "dimension"), dims_max - 1);
   const MemoryLayout& memory = d.memory();
   if (memory.align != 1)
-    throw_error(ErrorCode::unsupported, "a memory layout with align {} of elements that are moved as bytes",
+    throw_error(ErrorCode::unsupported, "elements that are moved as bytes cannot have a memory layout with align {}",
                 memory.align);
   if (memory.parts == ComplexParts::split)
-    throw_error(ErrorCode::unsupported, "a memory layout in 2 planes of elements that are moved as bytes, not complex");
+    throw_error(ErrorCode::unsupported,
+                "elements that are moved as bytes are not complex: they cannot have a memory layout in 2 planes");
   return {size.unit(), with_inner_dimension(d, size.units())};
 }
 

@@ -112,7 +112,8 @@ ArrayPlan planned(TransferPlan plan, const std::vector<ArrayPair>& pairs, PlanKi
   for (const ArrayPair& pair : pairs) arrays.insert(arrays.end(), {pair.source, pair.target});
   const Rank rank = common_world(arrays).rank();
   if (plan.kind != kind)
-    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} (rank {})", name_of(plan.kind), name_of(kind), rank);
+    throw_error(ErrorCode::mismatch, "the plan is of kind {}, expected {} (rank {})", name_of(plan.kind), name_of(kind),
+                rank);
   const std::vector<std::size_t> slots = slots_of(plan, arrays, 2);
   ArrayPlan out{std::move(plan), {}};
   out.slots.resize(out.plan.slots.size());

@@ -121,7 +121,7 @@ struct Switchboard::State {
         const std::string& card = cards[std::size_t(rank)];
         if (card.empty()) return std::nullopt;
         if (side_of(card, side).empty())
-          throw_error(ErrorCode::mismatch, "rank {} is one of the {}, but connects only as one of the other side", rank,
+          throw_error(ErrorCode::mismatch, "rank {} belongs to the {} but gives only the other side", rank,
                       side == 0 ? "source" : "target");
         ranks.push_back(rank);
       }
@@ -196,8 +196,9 @@ PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySp
   return located(where, [&]() -> PipeLine {
     World& world = state_->world;
     if (name.find('\n') != std::string_view::npos)
-      throw_error(ErrorCode::invalid_use, "a name of a line has a new line in it (rank {})", world.rank());
-    if (!source && !target) throw_error(ErrorCode::invalid_use, "rank {} connects to no side", world.rank());
+      throw_error(ErrorCode::invalid_use, "the name of a line must not contain a new line (rank {})", world.rank());
+    if (!source && !target)
+      throw_error(ErrorCode::invalid_use, "rank {} gives neither a source nor a target", world.rank());
     for (const auto& [spec, side] : {std::pair(&source, "source"), std::pair(&target, "target")})
       if (*spec && !(*spec)->distribution.grid().place_of(world.rank()))
         throw_error(ErrorCode::invalid_use, "rank {} is not in the {}, which has {}", world.rank(), side,

@@ -95,12 +95,12 @@ void Coherence::track() {
 Coherence::Scope Coherence::scope_of(const std::optional<Region>& region, Index depth) const {
   Scope out{region ? *region : Region(cells_.whole()), depth == all_depths ? cells_.depth_max() : depth};
   if (out.depth < 0 || out.depth > cells_.depth_max())
-    throw_error(ErrorCode::invalid_use, "ghosts of depth {} of array '{}', which stores them to depth {}", depth,
-                options_.name, cells_.depth_max());
+    throw_error(ErrorCode::invalid_use, "ghosts of depth {} are asked for, but array '{}' stores them to depth {}",
+                depth, options_.name, cells_.depth_max());
   if (!region) return out;
   for (const Box& box : region->boxes())
     if (box.dims() != cells_.whole().dims())
-      throw_error(ErrorCode::invalid_use, "a region of {} of array '{}', which has {}", amount(box.dims(), "dimension"),
+      throw_error(ErrorCode::invalid_use, "the region has {}, array '{}' has {}", amount(box.dims(), "dimension"),
                   options_.name, cells_.whole().dims());
   if (!Region(cells_.whole()).contains(*region))
     throw_error(ErrorCode::invalid_use, "region {} leaves array '{}' of {}", to_string(*region), options_.name,
@@ -302,8 +302,8 @@ HostCells Coherence::read_on_host(CallSite where) {
   const Region whole = cells_.whole();
   if (const std::vector<Pending> waiting = pending(whole); !waiting.empty())
     throw_error(ErrorCode::invalid_use,
-                "array '{}' is looked at on the host at {}: its ghosts hold a {} for {}, which the owners get when a "
-                "lease reads these cells",
+                "array '{}' is read on the host at {}, but its ghosts hold a {} for {} that the owners have not "
+                "received: open a read lease on these cells first",
                 options_.name, to_string(where), name_of(waiting[0].state.combine), to_string(waiting[0].cells));
   const Region stored = Region::whole(spec_->distribution.local_extents(world_.rank()));
   Region valid;

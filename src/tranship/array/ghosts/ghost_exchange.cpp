@@ -79,7 +79,7 @@ void GhostExchange::begin_broadcast(const std::optional<Region>& region, Index d
   for (std::size_t i = 0; i < arrays_.size(); ++i)
     if (arrays_[i]->pending(parts[i].cells).size() > 0)
       throw_error(ErrorCode::invalid_use,
-                  "a broadcast of array '{}' at {}: its ghosts hold values that owners have yet to get",
+                  "array '{}' cannot be broadcast at {}: its ghosts hold values that the owners have not received",
                   arrays_[i]->buffer().name(), to_string(where));
   begin(std::nullopt, parts, where);
   for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_fresh(parts[i].cells, parts[i].depth);
