@@ -460,7 +460,7 @@ TEST(Command, AFileThatIsInPlaceIsASuccess) {
       if (json) words.emplace_back("--json");
       const Outcome outcome = place.run(words, full);
       EXPECT_EQ(outcome.code, 0);
-      EXPECT_TRUE(outcome.errors.starts_with("tranship: all is done, but the report of it cannot be written: "))
+      EXPECT_TRUE(outcome.errors.starts_with("tranship: the work is done, but its report cannot be written: "))
           << outcome.errors;
       EXPECT_TRUE(std::filesystem::remove(place.path("picture")));
       words = command;
@@ -475,13 +475,14 @@ TEST(Launch, RefusesTimesAndSizesThatAreNone) {
   for (const char* time : {"abc", "0", "-1", "nan", "inf", "5s", " "}) {
     const Outcome outcome = place.run({"launch", "-n", "2", "--timeout", time, "touch", "started"});
     expect_error(outcome, 2);
-    EXPECT_EQ(outcome.errors,
-              std::string("tranship: error: --timeout is '") + time + "': needs seconds, more than 0, or \"off\"\n");
+    EXPECT_EQ(outcome.errors, std::string("tranship: error: --timeout is '") + time +
+                                  "': give a positive number of seconds, or \"off\"\n");
   }
   for (const char* size : {"abc", "0", "-1", "nan", "1X"}) {
     const Outcome outcome = place.run({"launch", "-n", "2", "--heap", size, "touch", "started"});
     expect_error(outcome, 2);
-    EXPECT_TRUE(outcome.errors.starts_with(std::string("tranship: error: --heap is '") + size + "': needs bytes"))
+    EXPECT_TRUE(outcome.errors.starts_with(std::string("tranship: error: --heap is '") + size +
+                                           "': give a positive number of bytes"))
         << outcome.errors;
   }
   ::setenv("TRANSHIP_TIMEOUT", "abc", 1);
@@ -760,7 +761,7 @@ TEST(Info, SaysWhichMpiRanksMeetBy) {
   setenv("TRANSHIP_MPI", "libc.so.6", 1);
   const std::string other = Workplace().run({"info"}).output;
   unsetenv("TRANSHIP_MPI");
-  EXPECT_NE(other.find("'libc.so.6' is none of the MPI libraries"), std::string::npos) << other;
+  EXPECT_NE(other.find("'libc.so.6' is not a known MPI library"), std::string::npos) << other;
 }
 
 TEST(Info, RefusesAMalformedRequestForCards) {
@@ -880,7 +881,8 @@ TEST(Picture, IsRefusedUnderTheEndingOfAnotherForm) {
       words.insert(words.end(), {"-o", name, "--force"});
       const Outcome refused = place.run(words);
       expect_error(refused, 2);
-      EXPECT_NE(refused.errors.find(is_page ? "give it the ending .html" : "give it the ending .svg"),
+      EXPECT_NE(refused.errors.find(is_page ? "the output is HTML: use the ending .html"
+                                            : "the output is SVG: use the ending .svg"),
                 std::string::npos)
           << refused.errors;
       EXPECT_FALSE(std::filesystem::exists(place.path(name)));

@@ -71,9 +71,9 @@ TEST(Reshard, RefusesTargetsThatLookLikeFilesOfAnotherKind) {
     const Outcome outcome = place.run({"reshard", "array.npy", name, "--to", rows});
     EXPECT_EQ(outcome.code, 1);
     const std::string ending = name.substr(name.find('.'));
-    EXPECT_EQ(outcome.errors, "tranship: error: '" + name + "' is no target: '" + ending +
-                                  "' files are not written here; files that are end in .npy, .npz, .bin or .raw, and a "
-                                  "directory of this name is '" +
+    EXPECT_EQ(outcome.errors, "tranship: error: '" + name + "' is not a target: '" + ending +
+                                  "' files cannot be written; files must end in .npy, .npz, .bin or .raw; for a "
+                                  "directory, write '" +
                                   name + "/'\n");
   }
   EXPECT_EQ(place.names(), std::set<std::string>{"array.npy"});
@@ -270,14 +270,14 @@ TEST(Reshard, SaysWhatItLacksOfASource) {
   const Outcome none = place.run({"reshard", "model/", "tp2", "--to", "** = replicated"});
   EXPECT_EQ(none.code, 1);
   EXPECT_EQ(none.errors,
-            "tranship: error: directory 'model/' holds no 'manifest.json' and no *.safetensors file; of a directory of "
-            "parts, part-00000.npy, ..., --from must say the layout\n");
+            "tranship: error: directory 'model/' holds no 'manifest.json' and no *.safetensors file; for a directory "
+            "of parts (part-00000.npy, ...), give their layout with --from\n");
   const Outcome array = place.run({"reshard", "array.npy", "x", "--to", "** = replicated"});
   EXPECT_EQ(array.code, 2);
-  EXPECT_EQ(
-      array.errors,
-      "tranship: error: --to: rules are for tensors, 'array.npy' holds one array; a LAYOUT or a placement, '@ 4x1 "
-      ": block, whole', is for that\n");
+  EXPECT_EQ(array.errors,
+            "tranship: error: --to: rules apply to tensors, but 'array.npy' holds one array: give a LAYOUT or a "
+            "placement, '@ "
+            "4x1 : block, whole'\n");
   const Outcome plan = place.run({"plan", "--from", rows, "--to", "@ 2x1 : block, whole"});
   EXPECT_EQ(plan.code, 2);
   EXPECT_EQ(plan.errors,
@@ -301,7 +301,7 @@ TEST(Reshard, TakesMemoryAndThreads) {
   for (const char* wrong : {"x", "-1", "5 MiB", "5.5MiB", "9999999999TiB", "5MB"}) {
     const Outcome outcome = run(wrong, "1");
     EXPECT_EQ(outcome.code, 2) << wrong;
-    EXPECT_NE(outcome.errors.find("is no size"), std::string::npos) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("is not a size"), std::string::npos) << outcome.errors;
   }
   EXPECT_EQ(run("64MiB", "0").code, 2);
 }
@@ -350,7 +350,7 @@ TEST(Reshard, ATargetThatIsInPlaceIsASuccess) {
     const Outcome outcome = place.run({"reshard", "array.npy", "rows", "--to", "@ 2x1 : block, whole", format}, full);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     EXPECT_EQ(outcome.errors,
-              "tranship: all is done, but the report of it cannot be written: No space left on device\n");
+              "tranship: the work is done, but its report cannot be written: No space left on device\n");
     EXPECT_TRUE(place.names().contains("rows/manifest.json"));
     fs::remove_all(place.path("rows"));
   }
@@ -381,7 +381,7 @@ TEST(Reshard, SaysWhatIsMissing) {
   const Outcome bare = place.run({"reshard", "rows", "copy.npy", "--to", "@ 1x1 : whole, whole"});
   EXPECT_EQ(bare.code, 1);
   EXPECT_NE(bare.errors.find("--from"), std::string::npos) << bare.errors;
-  EXPECT_NE(place.run({"layout", "rows"}).errors.find("the layout of its parts must be given"), std::string::npos);
+  EXPECT_NE(place.run({"layout", "rows"}).errors.find("give the layout of its parts"), std::string::npos);
   const Outcome huge =
       place.run({"reshard", "array.npy", "copy", "--memory", "100TiB", "--to", "@ 2x1 : block, whole"});
   EXPECT_EQ(huge.code, 1);
@@ -559,9 +559,10 @@ TEST(Reshard, TakesTensorsByRules) {
 
   const Outcome placed = place.run({"reshard", "x.safetensors", "tp2", "--to", "@ 2x1 : block, whole"});
   EXPECT_EQ(placed.code, 2);
-  EXPECT_EQ(placed.errors,
-            "tranship: error: --to: tensors take rules, PATTERN = PLACEMENT: '** = @ 2x1 : block, whole' places all of "
-            "them so\n");
+  EXPECT_EQ(
+      placed.errors,
+      "tranship: error: --to: tensors need rules (PATTERN = PLACEMENT); write '** = @ 2x1 : block, whole' to place all "
+      "of them this way\n");
   const auto forecast =
       place.run({"reshard", "tp2", "sharded", "--to", "@rules.txt", "--max-shard-size", "32B", "--dry-run", "--json"});
   const Outcome sharded =

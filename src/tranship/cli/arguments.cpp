@@ -79,8 +79,9 @@ Index elements_at(const std::string& path, const ArraySpec& from) {
 
 LayoutRules rules_argument(const std::string& name, const std::string& argument) {
   if (is_placement(argument))
-    throw UsageError{fmt::format("{}: tensors take rules, PATTERN = PLACEMENT: '** = {}' places all of them so", name,
-                                 argument.substr(argument.find('@')))};
+    throw UsageError{
+        fmt::format("{}: tensors need rules (PATTERN = PLACEMENT); write '** = {}' to place all of them this way", name,
+                    argument.substr(argument.find('@')))};
   const std::string text = argument.starts_with('@') ? text_in_file(name, argument.substr(1)) : argument;
   const Result<LayoutRules> rules = LayoutRules::parse(text);
   if (!rules) throw UsageError{fmt::format("{}: {}", name, rules.error().message()), caret(text, rules.error().column)};
@@ -95,7 +96,8 @@ Indices numbers_argument(const std::string& name, const std::string& argument, i
     Index value = 0;
     const auto [next, error] = std::from_chars(at, end, value);
     if (error != std::errc() || value < 0 || (next != end && *next != ',') || out.size() == dims_max)
-      throw UsageError{fmt::format("{}: '{}' is not a list of up to {} numbers from 0 on", name, argument, dims_max)};
+      throw UsageError{
+          fmt::format("{}: '{}' is not a list of at most {} numbers >= 0, as in 2,1", name, argument, dims_max)};
     out.push_back(value);
     if (next == end) break;
     at = next + 1;

@@ -39,8 +39,7 @@ void print(std::string_view text) {
 
 void print_report(std::string_view text) {
   if (const int error = write_all(STDOUT_FILENO, text); error != 0 && error != EPIPE)
-    print_note(
-        fmt::format("tranship: all is done, but the report of it cannot be written: {}\n", std::strerror(error)));
+    print_note(fmt::format("tranship: the work is done, but its report cannot be written: {}\n", std::strerror(error)));
 }
 
 void print_beside_file(std::string_view path, std::string_view text) {

@@ -101,7 +101,7 @@ void require_same_elements(const NpyFile& a, const NpyFile& b) {
                         a.header.extents == b.header.extents && std::equal(x.begin(), x.end(), y.begin(), y.end());
   a.file.check();
   b.file.check();
-  if (!are_same) throw_error(ErrorCode::internal, "what came back differs from what went out");
+  if (!are_same) throw_error(ErrorCode::internal, "the redistributed data differ from the original data");
 }
 
 ArraySpec move_files(const NpyFile& data, const std::string& source, const DemoFolder& folder) {
@@ -209,7 +209,8 @@ void run_live(const Raster& raster) {
 
   const Raster alone = shaded_alone(raster, smoothing_steps);
   if (std::memcmp(together.heights.data(), alone.heights.data(), alone.heights.size() * sizeof(float)) != 0)
-    throw_error(ErrorCode::internal, "{} computed something else than one alone", amount(live_ranks, "rank"));
+    throw_error(ErrorCode::internal, "{} computed a result that differs from that of one rank",
+                amount(live_ranks, "rank"));
   say(fmt::format("  then its relief in light from the north-west: all {} cells equal what one rank alone computes\n\n",
                   grouped(static_cast<Index>(alone.heights.size()))));
   say(relief_text(together, relief_columns, 2));

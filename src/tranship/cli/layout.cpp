@@ -199,7 +199,8 @@ std::string plain_text(const Subject& subject, const LayoutOptions& options) {
 }
 
 void print_tensors(const LayoutOptions& options) {
-  if (options.rank || !options.picture.empty()) throw UsageError{"--rank and -o show one layout, tensors have many"};
+  if (options.rank || !options.picture.empty())
+    throw UsageError{"--rank and -o apply to one layout, not to the layouts of tensors"};
   const std::vector<TensorDescription> tensors = inspect_tensors(options.what).value();
   if (options.json) {
     Json out = {{"path", options.what}, {"tensors", Json::array()}};

@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     cli::print_error(error.what());
   } catch (...) {
-    cli::print_error("failed for a reason that it did not say");
+    cli::print_error("failed with an exception of unknown type");
   }
   return cli::failed;
 }

@@ -39,9 +39,8 @@ void check_replaceable_picture(const std::string& path, PictureForm form, Replac
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const bool is_page = form == PictureForm::html;
   if (!ending.empty() && ending != (is_page ? ".html" : ".svg"))
-    throw UsageError{
-        fmt::format("-o: '{}' ends with '{}'; what is written is {}", printable(path), printable(ending),
-                    is_page ? "a page of HTML: give it the ending .html" : "an SVG: give it the ending .svg")};
+    throw UsageError{fmt::format("-o: '{}' ends with '{}', but the output is {}", printable(path), printable(ending),
+                                 is_page ? "HTML: use the ending .html" : "SVG: use the ending .svg")};
 }
 
 void check_not_source(const std::string& path, const std::string& source) {
@@ -50,7 +49,7 @@ void check_not_source(const std::string& path, const std::string& source) {
   const std::string file = format_of({.path = source}).file_of(source);
   for (fs::path at = fs::canonical(path, ignored); at.has_relative_path(); at = at.parent_path())
     if (fs::equivalent(at, file, ignored))
-      throw UsageError{fmt::format("-o: '{}' is the array itself, '{}'", path, source)};
+      throw UsageError{fmt::format("-o: '{}' is the file of the array, '{}': give another file", path, source)};
 }
 
 void write_picture(const std::string& path, std::string_view picture, Replace replace) {

@@ -51,7 +51,7 @@ Json relabelled_json(const Relabelled& best, ElementType type) {
 void plan_tensors(const PlanOptions& options) {
   if (options.from || options.rank || options.relabel || options.full || !options.compare.empty() ||
       !options.picture.path.empty())
-    throw UsageError{"--from, --rank, --relabel, --full, --compare and -o are of one array, tensors are many"};
+    throw UsageError{"--from, --rank, --relabel, --full, --compare and -o apply to one array, not to tensors"};
   const TensorForecast forecast =
       forecast_tensors({.source = options.source, .target = "", .to = rules_argument("--to", options.to)});
   if (!options.json)
@@ -65,7 +65,7 @@ void plan_tensors(const PlanOptions& options) {
 
 void require_one_plan(const PlanOptions& options) {
   const char* const option = options.full ? "--full" : "--compare";
-  if (!options.rank) throw UsageError{fmt::format("{} is of one plan: add --rank", option)};
+  if (!options.rank) throw UsageError{fmt::format("{} applies to the plan of one rank: add --rank", option)};
   if (options.full && !options.compare.empty()) throw UsageError{"--full and --compare exclude each other"};
   if (options.relabel || options.json || !options.picture.path.empty())
     throw UsageError{fmt::format("{} takes neither --relabel, nor --json, nor -o", option)};

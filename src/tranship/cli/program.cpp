@@ -40,9 +40,10 @@ constexpr const char* run_footer = R"(Examples:
   tranship run allreduce/copies --ranks 2
   tranship run allreduce.json --ranks-as processes --bytes 1048576 --dtype bf16 --op max --iterations 100
 
-The plan is checked first. It may say for messages of which sizes it is: of so many bytes of input or, of an allgather,
-of its output, which is --bytes times the ranks. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
-and compares its output with what the collective promises. The time of a launch is that of its slowest rank.)";
+The plan is checked first, and --bytes must lie in the range of message sizes that it states. A message is the input of
+a rank or, for an allgather, its output, which has --bytes times the number of ranks. The ranks are threads or processes
+of this machine, or simulated; each fills its input, runs the program, and compares its output with what the collective
+promises. The time of a launch is the time of its slowest rank.)";
 
 /// Values of `--dtype`: NumPy's names and those of layout texts.
 constexpr std::pair<std::string_view, ElementType> types_by_name[] = {
@@ -211,9 +212,8 @@ void add_run(CommandLine& line) {
       .shows_default();
   command
       .option("--bytes", options->bytes,
-              "Of the largest input of a rank, also of an allgather; made whole elements, as many in each part into "
-              "which it "
-              "is cut")
+              "Size of the largest input of a rank, also for an allgather; rounded to whole elements, as many in each "
+              "of its parts")
       .in_range(1, input_bytes_max)
       .shows_default();
   command.option("--dtype", options->type, "The type of the elements, such as f32 or float32")

@@ -17,10 +17,12 @@ namespace tranship::cli {
 
 void add_program_argument(Command& command, ProgramArgument& argument) {
   command.positional("PLAN", argument.name, "An execution plan, as JSON, or the name of a ready algorithm").required();
-  command.option("--ranks", argument.ranks, "How many ranks; those of a plan, any number of an algorithm")
+  command.option("--ranks", argument.ranks, "Number of ranks; a plan fixes it, an algorithm takes any")
       .value_name("N")
       .in_range(1, 1 << 20);
-  command.option("--ranks-per-node", argument.ranks_per_node, "Of an algorithm for several nodes")
+  command
+      .option("--ranks-per-node", argument.ranks_per_node,
+              "Number of ranks on each node, for an algorithm that has nodes")
       .value_name("N")
       .in_range(1, 1 << 20);
 }
@@ -32,7 +34,8 @@ Program program_of(const ProgramArgument& argument) {
       std::find_if(ready.begin(), ready.end(), [&](const Algorithm& one) { return one.name == argument.name; });
   if (named != ready.end() && !std::filesystem::exists(argument.name, ignored)) {
     if (!argument.ranks)
-      throw UsageError{fmt::format("{} is for any number of ranks: --ranks says how many", argument.name)};
+      throw UsageError{
+          fmt::format("{} is defined for any number of ranks: give the number with --ranks", argument.name)};
     if (argument.ranks_per_node && !named->has_nodes)
       throw UsageError{fmt::format("--ranks-per-node: {} has no nodes; allreduce/hierarchical has", argument.name)};
     const Result<Program> made = attempt([&] {
@@ -59,7 +62,8 @@ Program program_of(const ProgramArgument& argument) {
   if (argument.ranks && *argument.ranks != static_cast<int>(program.ranks.size()))
     throw UsageError{fmt::format("--ranks: the plan is for {}, not for {}; write a plan for {}",
                                  amount(program.ranks.size(), "rank"), *argument.ranks, *argument.ranks)};
-  if (argument.ranks_per_node) throw UsageError{"--ranks-per-node: a plan says itself which ranks share memory"};
+  if (argument.ranks_per_node)
+    throw UsageError{"--ranks-per-node applies to algorithms: a plan file already says which ranks share memory"};
   return program;
 }
 

@@ -95,7 +95,7 @@ std::string checks_text(const std::vector<PredictionCheck>& checks) {
 
 void measure(const MeasureOptions& options) {
   if (options.check && options.file.empty())
-    throw UsageError{"--check: -o says where the machine goes, since the comparison is printed"};
+    throw UsageError{"--check prints the comparison: give a file for the machine with -o"};
   if (options.check && options.bytes_max < checked_bytes_min)
     throw UsageError{fmt::format("--check: predictions are compared from {} bytes on, and --bytes-max is {}",
                                  checked_bytes_min, options.bytes_max)};

@@ -124,7 +124,7 @@ void add_predict(CommandLine& line) {
   Command command = line.add("predict", "How long a program of channel operations takes on a machine");
   add_program_argument(command, options->program);
   command.option("--machine", options->machine, "A file that describes the machine").value_name("FILE").required();
-  command.option("--bytes", options->bytes, "Of each rank's input; without it, 1 KiB to 64 MiB")
+  command.option("--bytes", options->bytes, "Size of each rank's input; without it, 1 KiB to 64 MiB")
       .in_range(1, replayed_bytes_max);
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(predict_footer);

@@ -86,7 +86,7 @@ void show(const ShowOptions& options) {
   if (!options.page.empty()) {
     std::error_code ignored;
     if (std::filesystem::equivalent(options.page, options.program.name, ignored))
-      throw UsageError{fmt::format("-o: '{}' is the plan itself", options.page)};
+      throw UsageError{fmt::format("-o: '{}' is the file of the plan: give another file", options.page)};
     const Replace replace = options.force ? Replace::any_file : Replace::own_files;
     check_replaceable_picture(options.page, PictureForm::html, replace);
     ProgramPageOptions page{.rank = options.rank};

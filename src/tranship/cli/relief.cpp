@@ -55,7 +55,8 @@ Raster read_raster(const NpyFile& file) {
     throw_error(ErrorCode::unsupported, "the demo shows arrays of 2 dimensions, this one has {}",
                 header.extents.size());
   if (header.byte_order == (std::endian::native == std::endian::little ? '>' : '<'))
-    throw_error(ErrorCode::unsupported, "the demo computes, and {} is not this machine's byte order", header.descr);
+    throw_error(ErrorCode::unsupported,
+                "the demo computes with elements in the byte order of this machine, the array has {}", header.descr);
   Raster out{header.extents, std::vector<float>(static_cast<std::size_t>(checked_product(header.extents)))};
   if (out.heights.empty()) throw_error(ErrorCode::unsupported, "the demo needs cells, the array has 0");
   const StridedView view = file.view();

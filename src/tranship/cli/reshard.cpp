@@ -77,8 +77,9 @@ Index size_argument(const std::string& option, const std::string& text) {
       const int by = unit.empty() ? 0 : shift;
       if (count <= INT64_MAX >> by) return count << by;
     }
-  throw UsageError{fmt::format("{}: '{}' is no size: 64MiB, 1GiB or a number of bytes; see 'tranship reshard --help'",
-                               option, printable(text))};
+  throw UsageError{
+      fmt::format("{}: '{}' is not a size: give a number of bytes, 64MiB or 1GiB; see 'tranship reshard --help'",
+                  option, printable(text))};
 }
 
 Index memory_argument(const std::optional<std::string>& text) {
@@ -124,14 +125,13 @@ void check_kind(const ReshardArguments& arguments) {
   const bool is_directory = std::filesystem::is_directory(arguments.source_file, ignored);
   if (is_directory && !arguments.from && !std::filesystem::exists(arguments.source + "/" + manifest_name, ignored))
     throw_error(ErrorCode::bad_file,
-                "directory '{}' holds no '{}' and no *.safetensors file; of a directory of parts, part-00000.npy, ..., "
-                "--from must say the layout",
+                "directory '{}' holds no '{}' and no *.safetensors file; for a directory of parts (part-00000.npy, "
+                "...), give their layout with --from",
                 arguments.source, manifest_name);
   if (arguments.to.find('=') != std::string::npos && LayoutRules::parse(arguments.to))
-    throw UsageError{
-        fmt::format("--to: rules are for tensors, '{}' holds one array; a LAYOUT or a placement, '@ 4x1 : "
-                    "block, whole', is for that",
-                    arguments.source)};
+    throw UsageError{fmt::format(
+        "--to: rules apply to tensors, but '{}' holds one array: give a LAYOUT or a placement, '@ 4x1 : block, whole'",
+        arguments.source)};
 }
 
 /// A placement applies to the array that --from describes, or to the source.
@@ -143,8 +143,7 @@ Layouts layouts_of(const ReshardArguments& arguments) {
   if (!is_placement(arguments.to)) to = layout_argument("--to", arguments.to);
   if (arguments.from && !from_placed) from = layout_argument("--from", *arguments.from);
   if (from_placed) {
-    if (arguments.raw)
-      throw UsageError{"--from: bare elements say nothing of themselves: type and extents must stand before the '@'"};
+    if (arguments.raw) throw UsageError{"--from: raw files have no header: give type and extents before the '@'"};
     from = placed_argument("--from", *arguments.from, inspect(arguments.source_file).value());
   }
   if (!to)
@@ -212,7 +211,7 @@ std::string run_and_report(const ReshardArguments& arguments, Options options, R
 }
 
 std::string run_tensors(const ReshardArguments& arguments) {
-  if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
+  if (arguments.from) throw UsageError{"--from: tensors carry their types and extents: leave it out"};
   const Index memory_bytes = memory_argument(arguments.memory);
   std::optional<Index> shard_bytes_max;
   if (arguments.shard_size) shard_bytes_max = size_argument("--max-shard-size", *arguments.shard_size);
@@ -237,10 +236,11 @@ std::string run_tensors(const ReshardArguments& arguments) {
 
 /// Returns the report that is printed when all is done.
 std::string run_here(const ReshardArguments& arguments) {
-  if (arguments.skip && !arguments.raw) throw UsageError{"--skip: only bare elements are skipped in; add --raw"};
-  if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
+  if (arguments.skip && !arguments.raw) throw UsageError{"--skip works only with --raw"};
+  if (arguments.raw && !arguments.from)
+    throw UsageError{"--raw needs --from with the type and extents of the elements"};
   if (!arguments.raw && names_tensors(arguments.source_file)) return run_tensors(arguments);
-  if (arguments.shard_size) throw UsageError{"--max-shard-size: shards are of tensors, and SOURCE holds one array"};
+  if (arguments.shard_size) throw UsageError{"--max-shard-size applies to tensors, but SOURCE holds one array"};
   const Index memory_bytes = memory_argument(arguments.memory);
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
@@ -269,7 +269,7 @@ std::string run_here(const ReshardArguments& arguments) {
 void run(ReshardArguments arguments) {
   std::optional<Spool> input, output;
   if (arguments.target == standard_stream && is_terminal(Stream::output) && !arguments.dry_run)
-    throw UsageError{"TARGET: '-' is standard output, and a terminal; send it to a file or a pipe"};
+    throw UsageError{"TARGET: '-' is standard output, which is a terminal: redirect it to a file or a pipe"};
   // The spool must be removed on an interrupt.
   if (arguments.source == standard_stream || arguments.target == standard_stream) stop_on_interrupt();
   if (arguments.source == standard_stream) input.emplace();
@@ -340,11 +340,11 @@ Examples:
   command
       .option(
           "--memory", arguments->memory,
-          "What is kept in memory at a time: 64MiB, 1GiB, bytes; by default 256MiB, or less where less is available")
+          "Memory for elements on their way: 64MiB, 1GiB, bytes; by default 256MiB, or less where less is available")
       .value_name("SIZE");
   command
       .option("--max-shard-size", arguments->shard_size,
-              "Write whole tensors in shards of at most so many bytes, with model.safetensors.index.json")
+              "Write whole tensors in shards of at most this size, with model.safetensors.index.json")
       .value_name("SIZE");
   command.option("--threads", arguments->threads, "Threads at work; by default one for each CPU, at most 8")
       .in_range(1, 1024);

@@ -21,11 +21,11 @@ constexpr const char* simulate_footer = R"(Examples:
   tranship simulate -n 4 ./solver input.nml
   tranship simulate -n 4 --seed 17 --seeds 1 --messaged ./solver input.nml
 
-The program runs as one process. Where it calls tranship::launch(f), f runs as so many ranks in one thread, once for
-each seed: transfers come late, in pieces, and in every order that no fence, quiet or signal forbids. Where it joins its
-world by a call of its own (RankScope::join, DRI_Init), its main() runs as these ranks, and must return. What is static in
-the program is shared by these ranks and kept from seed to seed. Exit code: 0 when all seeds and the program ended well,
-else that of the program (128 and the signal when it was killed), or 1.)";
+The program runs as one process. Where it calls tranship::launch(f), f runs as -n ranks in one thread, once for each
+seed: transfers come late, in pieces, and in every order that no fence, quiet or signal forbids. Where it joins its
+world by a call of its own (RankScope::join, DRI_Init), its main() runs as these ranks, and must return. These ranks
+share the static variables of the program, which keep their values from seed to seed. Exit code: 0 when all seeds and
+the program ended well, else that of the program (128 and the signal when it was killed), or 1.)";
 
 /// Quotes a word for a shell.
 std::string quoted(const std::string& word) {

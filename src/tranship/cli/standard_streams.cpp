@@ -32,7 +32,7 @@ std::string spool_name() {
 
 Spool::Spool() : folder_(spool_name()) {
   if (!::mkdtemp(folder_.data()))
-    throw make_error(ErrorCode::io, "{}, to store '{}' in: TMPDIR says where",
+    throw make_error(ErrorCode::io, "{} (a temporary folder for '{}'): set TMPDIR to another folder",
                      io_error("create", folder_, errno).message(), standard_stream);
 }
 
