@@ -198,12 +198,12 @@ TEST(WorldCollectives, refuses_what_does_not_fit) {
     std::vector<float> three(3), four(4);
     std::vector<double> doubles(3);
     std::vector<std::complex<float>> numbers(3);
-    expect_refused([&] { together.all_reduce(four, three); }, "3 elements and a target of 4");
-    expect_refused([&] { together.all_reduce(doubles, three); }, "f32 and a target of f64");
+    expect_refused([&] { together.all_reduce(four, three); }, "the source has 3 elements, the target 4");
+    expect_refused([&] { together.all_reduce(doubles, three); }, "the source has elements f32, the target f64");
     expect_refused([&] { together.all_reduce(numbers, numbers, Reduction::maximum); }, "no max");
     expect_refused([&] { together.all_to_all(three, three); }, "2 equal parts");
-    expect_refused([&] { together.reduce_scatter(four, four); }, "needs 2 to 1");
-    expect_refused([&] { together.broadcast(three, three, 2); }, "root 2 of 2");
+    expect_refused([&] { together.reduce_scatter(four, four); }, "they must be as 2 to 1");
+    expect_refused([&] { together.broadcast(three, three, 2); }, "root 2 does not exist: there are 2 ranks");
     expect_refused([&] { together.use("allreduce/star"); }, "allreduce/ring");
     expect_refused([&] { together.use("reduce/star"); }, "reduce/tree");
     expect_refused([&] { together.use("allreduce/ring", -1); }, "-1 bytes");

@@ -19,8 +19,8 @@ constexpr std::size_t block_bytes = 16384;
 
 std::size_t bytes_of(const SymmetricSpan& span, Rank rank, CallSite where) {
   if (span.count < 0)
-    throw_error(ErrorCode::invalid_use, "{}: needs 0 or more (rank {}, {})", amount(span.count, "element"), rank,
-                short_name(where));
+    throw_error(ErrorCode::invalid_use, "an array of {}: a count is 0 or more (rank {}, {})",
+                amount(span.count, "element"), rank, short_name(where));
   return static_cast<std::size_t>(checked_multiply(span.count, size_bytes(span.type)));
 }
 std::byte* in_heap(const Context& context, const SymmetricSpan& span, std::size_t bytes, Rank rank, CallSite where) {
@@ -49,7 +49,7 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
   target_bytes_ = bytes_of(target, here, where);
   source_bytes_ = bytes_of(source, here, where);
   if (target.type != source.type)
-    throw_error(ErrorCode::invalid_use, "{} into a target of {} and from a source of {} (rank {}, {})", name_of(kind),
+    throw_error(ErrorCode::invalid_use, "{}: the target has elements {}, the source {} (rank {}, {})", name_of(kind),
                 name_of(target.type), name_of(source.type), here, short_name(where));
   target_ = in_heap(context_, target, target_bytes_, here, where);
   source_ = in_heap(context_, source, source_bytes_, here, where);

@@ -421,17 +421,19 @@ namespace {
 
 void require(const MutableElements& target, const Elements& source, Index source_parts, Index target_parts) {
   if (target.type != source.type)
-    throw_error(ErrorCode::invalid_use, "a source of {} and a target of {}", name_of(source.type),
+    throw_error(ErrorCode::invalid_use, "the source has elements {}, the target {}", name_of(source.type),
                 name_of(target.type));
   if (source.count * target_parts != target.count * source_parts)
-    throw_error(ErrorCode::invalid_use, "a source of {} and a target of {}: needs {} to {}",
+    throw_error(ErrorCode::invalid_use, "the source has {}, the target {}: they must be as {} to {}",
                 amount(source.count, "element"), target.count, source_parts, target_parts);
   if (source.count % source_parts != 0 || target.count % target_parts != 0)
-    throw_error(ErrorCode::invalid_use, "a source of {} is not cut into {}", amount(source.count, "element"),
+    throw_error(ErrorCode::invalid_use, "a source of {} cannot be cut into {}", amount(source.count, "element"),
                 amount(source_parts, "equal part"));
 }
 void require_root(Rank root, Index ranks) {
-  if (root < 0 || root >= ranks) throw_error(ErrorCode::invalid_use, "the root {} of {}", root, amount(ranks, "rank"));
+  if (root < 0 || root >= ranks)
+    throw_error(ErrorCode::invalid_use, "root {} does not exist: there {} {}", root, plural(ranks, "is", "are"),
+                amount(ranks, "rank"));
 }
 
 }  // namespace
@@ -472,14 +474,16 @@ void WorldCollectives::reduce(const MutableElements& target, const Elements& sou
 }
 
 void WorldCollectives::use(std::string_view algorithm, Index bytes_max) {
-  if (bytes_max < 0) throw_error(ErrorCode::invalid_use, "{} for messages of up to {} bytes", algorithm, bytes_max);
+  if (bytes_max < 0)
+    throw_error(ErrorCode::invalid_use, "{}: a limit of {} is negative", algorithm, amount(bytes_max, "byte"));
   state_->use(algorithm, bytes_max, "it was asked for");
 }
 void WorldCollectives::measure(CallSite where) {
   state_->measure(where);
 }
 std::string_view WorldCollectives::algorithm_for(std::string_view collective, Index bytes) const {
-  if (bytes < 0) throw_error(ErrorCode::invalid_use, "{} for messages of {}", collective, amount(bytes, "byte"));
+  if (bytes < 0)
+    throw_error(ErrorCode::invalid_use, "{}: a message of {} is not possible", collective, amount(bytes, "byte"));
   return state_->algorithm_for(collective, bytes);
 }
 std::string WorldCollectives::explain() const {
