@@ -86,13 +86,13 @@ TEST(Executor, says_what_does_not_fit) {
     };
     EXPECT_NE(refused(60, 60).find("is for messages of 64 to 4096 bytes, not 60"), std::string::npos);
     EXPECT_NE(refused(4100, 4100).find("not 4100"), std::string::npos);
-    EXPECT_NE(refused(66, 66).find("66 bytes is no whole number of elements of f32"), std::string::npos);
+    EXPECT_NE(refused(66, 66).find("66 bytes is not a whole number of elements of f32"), std::string::npos);
     EXPECT_NE(refused(128, 64).find("gives 128 bytes; the output has 64"), std::string::npos);
     EXPECT_EQ(refused(128, 128), "");
     const ExecutionPlan large(make_program("allreduce/all_pairs", {.ranks = 3}));
     EXPECT_NE(error_of([&] {
                 executor.execute(large, input.data(), 96, output.data(), 96, ElementType::f32);
-              }).find("3 ranks in a world of 2"),
+              }).find("the program is for 3 ranks, the world has 2"),
               std::string::npos);
   });
 }

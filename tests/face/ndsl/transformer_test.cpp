@@ -168,7 +168,7 @@ TEST(NdslTransformer, RefusesExchangesThatContradictThemselves) {
     return Exchanges{out};
   };
   EXPECT_EQ(HaloMessage(Exchanges{good}).bytes(), 3 * 5 * 4 * 8);
-  expect_refused(ErrorCode::invalid_use, {}, {}, {"no exchanges"});
+  expect_refused(ErrorCode::invalid_use, {}, {}, {"at least 1 exchange"});
   expect_refused(ErrorCode::invalid_use, {good, good}, {good}, {"2", "1"});
   expect_refused(ErrorCode::unsupported, {good, exchange_at(small_spec(ElementType::f32), west, 1)}, {},
                  {"f64", "f32"});

@@ -52,9 +52,9 @@ void create_channel(std::string label, DRI_Side side, DRI_Dataspec type,
   if (distribution->group->token != state.token) refuse_foreign(state, "the distribution", distribution->rank);
   if (distribution->group->rank < 0)
     refuse(DRI_ERR_ARGUMENT, "rank {} is not in the group of the distribution", distribution->rank);
-  if (buffers->is_used) refuse(DRI_ERR_ORDER, "the bufferset is that of another channel");
+  if (buffers->is_used) refuse(DRI_ERR_ORDER, "the bufferset belongs to another channel");
   if (!(buffers->distribution->value == distribution->value))
-    refuse(DRI_ERR_MISMATCH, "the bufferset is one of another distribution");
+    refuse(DRI_ERR_MISMATCH, "the bufferset was made for another distribution");
   for (const auto& other : state.channels)
     if (other->label == label && other->side == side)
       refuse(DRI_ERR_ORDER, "this rank has that end of {} already", label);
@@ -188,7 +188,8 @@ DRI_Viewshape shape_of_view(const BufferObject& buffer, DRI_Dataspec type, int d
   const DistributionObject& d = *channel.distribution;
   check_range("the number of dimensions of a view", dims, 1, 3);
   if (!is_shown_as(channel.type, type))
-    refuse(DRI_ERR_MISMATCH, "a view of {} was asked for; the elements are {}", name_of(type), name_of(channel.type));
+    refuse(DRI_ERR_MISMATCH, "a view of {} is asked for, but the elements are {}", name_of(type),
+           name_of(channel.type));
   const std::lock_guard lock(channel.shapes_mutex);
   ViewShapes& shapes = channel.shapes[dims - 1];
   if (shapes.shown.empty()) shapes.shown = d.shown_by_view(dims);

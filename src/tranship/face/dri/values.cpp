@@ -172,7 +172,7 @@ std::vector<int> DistributionObject::shown_by_view(int dims) const {
     for (int d = value.dims() - 1; d >= 0 && int(shown.size()) > dims; --d)
       if ((value.extents()[d] == 1) == by_extent && has_single_elements(d)) std::erase(shown, d);
   if (int(shown.size()) > dims)
-    refuse(DRI_ERR_MISMATCH, "a view of {} was asked for; the slices have {} with more than one element",
+    refuse(DRI_ERR_MISMATCH, "a view of {} is asked for, but the slices have {} with more than one element",
            counted(dims, "dimension"), shown.size());
   return shown;
 }

@@ -32,16 +32,16 @@ class Executor::State {
                ElementType type, std::optional<Reduction> reduction, CallSite where) {
     const Program& program = plan.program();
     if (world_.size() != static_cast<int>(program.ranks.size()))
-      throw_error(ErrorCode::invalid_use, "a program for {} in a world of {}", amount(program.ranks.size(), "rank"),
-                  world_.size());
+      throw_error(ErrorCode::invalid_use, "the program is for {}, the world has {}",
+                  amount(program.ranks.size(), "rank"), world_.size());
     const Index width = size_bytes(type);
     const std::pair<const void*, Index> memories[] = {{input, input_bytes}, {output, output_bytes}};
     for (const auto& [memory, bytes] : memories) {
       if (bytes < 0 || bytes % width != 0)
-        throw_error(ErrorCode::invalid_use, "a size of {} is no whole number of elements of {} ({} each)",
+        throw_error(ErrorCode::invalid_use, "a size of {} is not a whole number of elements of {} ({} each)",
                     amount(bytes, "byte"), name_of(type), amount(width, "byte"));
       if (memory == nullptr && bytes > 0)
-        throw_error(ErrorCode::invalid_use, "{} of {} at address 0", amount(bytes, "byte"), name_of(type));
+        throw_error(ErrorCode::invalid_use, "null memory is given for {} of {}", amount(bytes, "byte"), name_of(type));
     }
     const Index elements =
         elements_of(program, world_.rank(), {.input = input_bytes / width, .output = output_bytes / width});

@@ -30,7 +30,7 @@ void check(const QuantityHaloSpec& spec) {
     throw_error(ErrorCode::invalid_use, "cannot perform a halo update on {}; at least 1",
                 amount(spec.n_points, "halo point"));
   if (spec.itemsize != size_bytes(spec.dtype))
-    throw_error(ErrorCode::invalid_use, "itemsize {} of dtype {}, which has {}", spec.itemsize, name_of(spec.dtype),
+    throw_error(ErrorCode::invalid_use, "itemsize is {}, but dtype {} has {}", spec.itemsize, name_of(spec.dtype),
                 size_bytes(spec.dtype));
   for (int d = 0; d < dims; ++d) {
     if (spec.strides[d] % spec.itemsize != 0)
@@ -49,8 +49,8 @@ void check(const HaloExchangeSpec& exchange) {
   for (int d = 0; d < dims; ++d) domain.upper[d] += spec.extent[d];
   for (const auto& [name, box] : {std::pair{"pack", &exchange.pack_slices}, {"unpack", &exchange.unpack_slices}}) {
     if (box->lower.size() != dims || box->upper.size() != dims)
-      throw_error(ErrorCode::invalid_use, "{} for {}", amount(box->lower.size(), fmt::format("{} slice", name)),
-                  amount(dims, "dim"));
+      throw_error(ErrorCode::invalid_use, "{} for {}: give one for each",
+                  amount(box->lower.size(), fmt::format("{} slice", name)), amount(dims, "dim"));
     for (int d = 0; d < dims; ++d)
       if (box->lower[d] < 0 || box->upper[d] < box->lower[d] || box->upper[d] > spec.shape[d])
         throw_error(ErrorCode::invalid_use, "{} slice [{}, {}) of dim {} leaves its shape {}", name, box->lower[d],
@@ -59,8 +59,10 @@ void check(const HaloExchangeSpec& exchange) {
   const Box& packed = exchange.pack_slices;
   const Box& unpacked = exchange.unpack_slices;
   if (packed.count() != unpacked.count())
-    throw_error(ErrorCode::invalid_use, "pack slices [{}] of {}, unpack slices [{}] of {}", to_string(packed.extents()),
-                amount(packed.count(), "element"), to_string(unpacked.extents()), unpacked.count());
+    throw_error(ErrorCode::invalid_use,
+                "pack slices [{}] have {}, unpack slices [{}] have {}: both must have equally many",
+                to_string(packed.extents()), amount(packed.count(), "element"), to_string(unpacked.extents()),
+                unpacked.count());
   if (packed.empty()) return;
   for (int d = 0; d < dims; ++d)
     if (packed.lower[d] < domain.lower[d] || packed.upper[d] > domain.upper[d])
@@ -76,10 +78,10 @@ void check(const HaloExchangeSpec& exchange) {
 
 void check_alike(const QuantityHaloSpec& first, const QuantityHaloSpec& other) {
   if (other.dtype != first.dtype)
-    throw_error(ErrorCode::unsupported, "a message of elements {} and {}: one dtype for all quantities",
+    throw_error(ErrorCode::unsupported, "the quantities have dtypes {} and {}: a message needs one dtype",
                 name_of(first.dtype), name_of(other.dtype));
   if (other.device != first.device)
-    throw_error(ErrorCode::unsupported, "a message of quantities on {} and {}: one device for all",
+    throw_error(ErrorCode::unsupported, "the quantities lie on {} and {}: a message needs one device",
                 to_string(first.device), to_string(other.device));
 }
 
@@ -92,18 +94,18 @@ StridedView layout_of(const QuantityHaloSpec& spec) {
 void check_count(const char* which, std::size_t given, std::size_t needed) {
   if (given == needed) return;
   const std::string component = which;
-  throw_error(ErrorCode::invalid_use, "{} for {}", amount(given, component + " quantity", component + " quantities"),
-              amount(needed, "exchange"));
+  throw_error(ErrorCode::invalid_use, "{} for {}: give one for each",
+              amount(given, component + " quantity", component + " quantities"), amount(needed, "exchange"));
 }
 
 }  // namespace
 
 HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const HaloExchangeSpec> y)
     : exchanges_(x.size()) {
-  if (x.empty()) throw_error(ErrorCode::invalid_use, "a halo message of no exchanges");
+  if (x.empty()) throw_error(ErrorCode::invalid_use, "a halo message needs at least 1 exchange");
   if (!y.empty() && y.size() != x.size())
-    throw_error(ErrorCode::invalid_use, "{} of x components and {} of y components", amount(x.size(), "exchange"),
-                y.size());
+    throw_error(ErrorCode::invalid_use, "{} of x components and {} of y components: both must have equally many",
+                amount(x.size(), "exchange"), y.size());
   dtype_ = x[0].specification.dtype;
   Blocks blocks;
   for (auto* const list : {&blocks.packed, &blocks.unpacked}) list->reserve(x.size() + y.size());
@@ -120,10 +122,11 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
     if (components == 2) {
       if (parts[0]->specification.dims.size() != parts[1]->specification.dims.size() ||
           horizontal_dims(parts[1]->specification) != along)
-        throw_error(ErrorCode::invalid_use, "a vector whose components have dims [{}] and [{}]: their order differs",
+        throw_error(ErrorCode::invalid_use,
+                    "the components of a vector have dims [{}] and [{}]: their order must be the same",
                     join_text(parts[0]->specification.dims, ", "), join_text(parts[1]->specification.dims, ", "));
       if (floor_modulo(parts[0]->pack_clockwise_rotation, 4) != floor_modulo(parts[1]->pack_clockwise_rotation, 4))
-        throw_error(ErrorCode::invalid_use, "a vector whose components turn by {} and {}",
+        throw_error(ErrorCode::invalid_use, "the components of a vector turn by {} and {}: both must turn equally",
                     parts[0]->pack_clockwise_rotation, amount(parts[1]->pack_clockwise_rotation, "quarter"));
     }
     for (int c = 0; c < components; ++c) check(*parts[c]);

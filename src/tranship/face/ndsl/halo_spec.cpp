@@ -41,9 +41,9 @@ HaloExchangeSpec exchange_at(const QuantityHaloSpec& specification, BoundaryDire
                 amount(n_points, "halo point"));
   const int dims = int(specification.dims.size());
   if (specification.origin.size() != dims || specification.extent.size() != dims || specification.shape.size() != dims)
-    throw_error(ErrorCode::invalid_use, "origin, extent and shape of {}, {} and {} for {}", specification.origin.size(),
-                specification.extent.size(), amount(specification.shape.size(), "entry", "entries"),
-                amount(dims, "dim"));
+    throw_error(ErrorCode::invalid_use, "origin, extent and shape have {}, {} and {} for {}",
+                specification.origin.size(), specification.extent.size(),
+                amount(specification.shape.size(), "entry", "entries"), amount(dims, "dim"));
   HaloExchangeSpec out{.specification = specification, .pack_clockwise_rotation = pack_clockwise_rotation};
   for (int d = 0; d < dims; ++d) {
     const Index origin = specification.origin[d];
@@ -55,7 +55,7 @@ HaloExchangeSpec exchange_at(const QuantityHaloSpec& specification, BoundaryDire
       sent = send_interval(domain, n_points, side, staggered ? Points::interfaces : Points::cells);
       received = receive_interval(domain, n_points, side);
       if (received.lower < 0 || received.upper > specification.shape[d])
-        throw_error(ErrorCode::invalid_use, "{} of dim {} reach [{}, {}) of an array of {}",
+        throw_error(ErrorCode::invalid_use, "{} of dim {} reach [{}, {}), which leaves an array of {}",
                     amount(n_points, "halo point"), specification.dims[std::size_t(d)], received.lower, received.upper,
                     specification.shape[d]);
     }

@@ -47,8 +47,8 @@ void run_collective(ShmemCollective kind, Team& team, const StridedView& target_
       break;
   }
   if (smaller % n != 0)
-    throw_error(ErrorCode::invalid_use, "{}: {} in {} of one size (rank {})", name, amount(smaller, "element"),
-                amount(n, "part"), team.world().rank());
+    throw_error(ErrorCode::invalid_use, "{}: {} cannot be cut into {} of one size (rank {})", name,
+                amount(smaller, "element"), amount(n, "part"), team.world().rank());
   return all_to_all(team, first_of(target, smaller), first_of(source, smaller), where);
 }
 

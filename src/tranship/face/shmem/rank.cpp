@@ -111,7 +111,7 @@ bool ShmemRank::is_symmetric(const void* address) const {
 
 Team& ShmemRank::team(int number) {
   if (number < 0 || number >= int(teams_.size()) || !teams_[std::size_t(number)])
-    throw_error(ErrorCode::invalid_use, "no team {} (rank {})", number, world().rank());
+    throw_error(ErrorCode::invalid_use, "there is no team {} (rank {})", number, world().rank());
   return *teams_[std::size_t(number)];
 }
 int ShmemRank::add(std::optional<Team> team) {
@@ -127,7 +127,8 @@ int ShmemRank::add(std::optional<Team> team) {
 void ShmemRank::remove(int number) {
   team(number);
   if (number < teams_of_all)
-    throw_error(ErrorCode::invalid_use, "team {} is one that every rank has (rank {})", number, world().rank());
+    throw_error(ErrorCode::invalid_use, "team {} is predefined: it cannot be destroyed (rank {})", number,
+                world().rank());
   teams_[std::size_t(number)].reset();
 }
 

@@ -24,11 +24,13 @@ std::optional<Index> flat_stride(const StridedView& view) {
 
 MatchedViews matched(const StridedView& target, const StridedView& source) {
   if (target.type != source.type)
-    throw_error(ErrorCode::invalid_use, "elements of {} to elements of {}", name_of(source.type), name_of(target.type));
+    throw_error(ErrorCode::invalid_use, "the source has elements {}, the target {}", name_of(source.type),
+                name_of(target.type));
   if (target.extents == source.extents) return {target, source};
   const std::optional<Index> to = flat_stride(target), from = flat_stride(source);
   if (!to || !from)
-    throw_error(ErrorCode::invalid_use, "extents {} to {}: they must be equal where elements do not lie in one row",
+    throw_error(ErrorCode::invalid_use,
+                "the source has extents {}, the target {}: they must be equal where elements do not lie in one row",
                 text_of(source.extents), text_of(target.extents));
   const Index count = std::min(checked_product(target.extents), checked_product(source.extents));
   const auto flat = [&](const StridedView& view, Index stride) {
@@ -40,7 +42,7 @@ MatchedViews matched(const StridedView& target, const StridedView& source) {
 SymmetricSpan span_of(const StridedView& view, std::string_view what) {
   const Index count = checked_product(view.extents);
   if (count > 1 && view.strides != row_major_strides(view.extents))
-    throw_error(ErrorCode::invalid_use, "{} takes elements side by side", what);
+    throw_error(ErrorCode::invalid_use, "{} takes elements that lie side by side", what);
   return {view.data, view.type, count};
 }
 
