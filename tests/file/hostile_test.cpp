@@ -159,7 +159,7 @@ const Place places[] = {
        fs::create_directory(folder);
        if (::chown(folder.c_str(), nobody, nobody) != 0) throw std::runtime_error("cannot chown");
      },
-     do_nothing, "belongs to user 65534, this process runs as 0: remove it", true},
+     do_nothing, "belongs to user 65534, and this process runs as user 0; remove it", true},
 };
 
 class Hostile : public ::testing::TestWithParam<const char*> {};

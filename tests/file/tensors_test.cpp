@@ -275,7 +275,7 @@ TEST_F(Checkpoint, RefusesByName) {
   EXPECT_EQ(refusal("model", "x", rules("layers.** = replicated; wte.* = replicated")).substr(0, 61),
             "mismatch: tensor 'scale' matches none of 2 rules; a last rule");
   EXPECT_EQ(refusal("model", "x.safetensors", tensor_parallel(4)),
-            "invalid_use: 'x.safetensors' is to be a file of 1 rank, the rules need 4: name a directory");
+            "invalid_use: 'x.safetensors' names one file, but the rules need 4: give a directory");
   EXPECT_EQ(refusal("model", "model/x", all), "invalid_use: the target 'model/x' lies in the source 'model'");
   EXPECT_EQ(refusal("model", "whole.safetensors/x", all).substr(0, 3), "io:");
   EXPECT_NE(refusal("model", "x", rules("** = @ 2x1 : block, whole")).find("tensor 'scale' []"), std::string::npos)
@@ -407,8 +407,8 @@ TEST_F(Checkpoint, ShardsHoldWholeTensors) {
     return result ? "accepted" : result.error().message();
   };
   EXPECT_EQ(refused("out", rules("wte.weight = @ 4x1 : block, whole; ** = replicated"), 9),
-            "tensor 'wte.weight' is to be in 4 parts of [26, 24]: shards hold whole tensors");
-  EXPECT_EQ(refused("out", all, 0), "shards of at most 0 bytes: at least 1 is needed");
+            "the rules cut tensor 'wte.weight' into 4 parts of [26, 24], but shards hold whole tensors");
+  EXPECT_EQ(refused("out", all, 0), "a limit of 0 bytes per shard is too small: at least 1 is needed");
   EXPECT_NE(
       refused("out.safetensors", all, 9).find("names a file, but the output has several shards: give a directory"),
       std::string::npos);
@@ -417,7 +417,7 @@ TEST_F(Checkpoint, ShardsHoldWholeTensors) {
 
 TEST_F(Checkpoint, ANameOfAnotherKindOfFileIsNoDirectory) {
   for (const char* name : {"out.npz", "out.h5", "out.NPY", "out.npy", "out.Safetensors"})
-    EXPECT_TRUE(refusal("model", name, all).starts_with("invalid_use: '" + std::string(name) + "' is no target: '."))
+    EXPECT_TRUE(refusal("model", name, all).starts_with("invalid_use: '" + std::string(name) + "' is not a target: '."))
         << name;
   EXPECT_EQ(go("model", "out.v2/", all).tensors, 25);
   EXPECT_EQ(go("model", "out.v2", all).tensors, 25) << "which is there now";
@@ -448,7 +448,7 @@ TEST_F(Checkpoint, ManifestsAreChecked) {
   EXPECT_EQ(with("\"rank\": 1", "\"rank\": 2"), "bad_file: files[1].rank: rank 2 of 2 files");
   EXPECT_EQ(with("\"norm\"", "\"ids\""), "bad_file: tensor 'ids' is given twice");
   EXPECT_EQ(with("\"shape\": [24]", "\"shape\": [25]"),
-            "bad_file: tensors[17].layout: the layout is of bf16[24], the tensor is bf16[25]");
+            "bad_file: tensors[17].layout: the layout says bf16[24], but the tensor is bf16[25]");
   EXPECT_EQ(with("bf16[24] @ 1*2 : whole", "bf16[24] @ 3 : block"),
             "bad_file: tensors[17].layout: the layout has 3 ranks, the manifest 2 files");
   EXPECT_TRUE(with("rank-00001-of", "../ank-00001-of").starts_with("bad_file: files[1].file: not the name of a part"));

@@ -175,7 +175,7 @@ TEST(WideElements, stay_together) {
         [&] { reshard({.source = folder.path("a.npy"), .target = folder.path("b.npy"), .to = parse_layout(text)}); });
   };
   EXPECT_EQ(error_to("u8[3,4,5] @ 1x1x1 : whole, whole, whole | order(2,1,0)"),
-            "unsupported: an array in a file has no dimension order [2, 1, 0], which takes apart elements of 5 u8: its "
+            "unsupported: an array in a file has no dimension order [2, 1, 0], which would split elements of 5 u8: its "
             "elements lie densely, in row-major order or its reverse");
   write_text(folder.path("a.npy"), whole_file(elements[0], {3, 4, 2}, false));
   EXPECT_EQ(error_to("u8[3,4,2,5] @ 1x1x1x1 : whole, whole, whole, whole | order(1,0,2,3)"),
@@ -199,10 +199,10 @@ TEST(Reshard, FromSaysTheOrder) {
   };
   EXPECT_EQ(error_of_from("c.npy", c), "");
   EXPECT_EQ(error_of_from("f.npy", f), "");
-  EXPECT_NE(error_of_from("c.npy", f).find("is in row-major order, the layout that was given says Fortran order"),
+  EXPECT_NE(error_of_from("c.npy", f).find("is in row-major order, but the given layout says Fortran order"),
             std::string::npos)
       << error_of_from("c.npy", f);
-  EXPECT_NE(error_of_from("f.npy", c).find("is in Fortran order, the layout that was given says row-major order"),
+  EXPECT_NE(error_of_from("f.npy", c).find("is in Fortran order, but the given layout says row-major order"),
             std::string::npos)
       << error_of_from("f.npy", c);
   EXPECT_EQ(error_of_from("line.npy", parse_layout("i32[1,4] @ 1x1 : whole, whole")), "") << "the order says nothing";

@@ -121,9 +121,9 @@ ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& g
   const Distribution& whole = source.spec.distribution;
   if (whole.grid().size() != 1 || source.chunk.size() != whole.dims())
     throw_error(ErrorCode::invalid_use,
-                "an array that is read by boxes has 1 part and a chunk for each of its {}, not {} and {}",
+                "an array that is read by boxes needs 1 part and a chunk for each of its {}, it has {} and {}",
                 amount(whole.dims(), "dimension"), amount(whole.grid().size(), "part"), source.chunk.size());
-  if (!source.read) throw_error(ErrorCode::invalid_use, "an array that is read by boxes has no function that reads");
+  if (!source.read) throw_error(ErrorCode::invalid_use, "an array that is read by boxes needs a function that reads");
   check_fits(source.spec, given.to);
   const Indices extents = whole.local_extents(whole.grid().rank_at(0));
   const StoredParts parts{.spec = source.spec,

@@ -32,12 +32,13 @@ Index bytes_of(const ArraySpec& spec) {
 /// Assigns each tensor to a shard, which is a rank in the manifest: to the next shard when it does not fit.
 void put_in_shards(TensorManifest& manifest, Index shard_bytes_max) {
   if (shard_bytes_max < 1)
-    throw_error(ErrorCode::invalid_use, "shards of at most {} bytes: at least 1 is needed", shard_bytes_max);
+    throw_error(ErrorCode::invalid_use, "a limit of {} per shard is too small: at least 1 is needed",
+                amount(shard_bytes_max, "byte"));
   Rank shard = 0;
   Index filled = 0, tensors = 0;
   for (auto& [shape, spec] : manifest.tensors) {
     if (const Index parts = spec.distribution.grid().size(); parts != 1 || !keeps_whole(spec))
-      throw_error(ErrorCode::invalid_use, "tensor '{}' is to be in {} of [{}]: shards hold whole tensors",
+      throw_error(ErrorCode::invalid_use, "the rules cut tensor '{}' into {} of [{}], but shards hold whole tensors",
                   printable(shape.name, name_chars_max), amount(parts, "part"),
                   to_string(spec.distribution.local_extents(spec.distribution.grid().rank_at(0))));
     const Index bytes = bytes_of(spec);

@@ -181,10 +181,10 @@ TEST(FormatsRefuse, LayoutsThatCutAnElement) {
   write_text(folder.path("a.npy"), format_npy_header(header) + std::string(48, 'x'));
   EXPECT_EQ(refusal("u32[4,3] @ 2x1 : block, whole"), "accepted");
   EXPECT_EQ(refusal("u32[4,3] @ 1x3 : whole, block"),
-            "unsupported: an element '|V12' is 3 u32, the last dimension, which is whole: the layout cuts it");
+            "unsupported: an element '|V12' is 3 u32 in the last dimension, which must be whole: the layout cuts it");
   EXPECT_EQ(refusal("u32[4,3] @ 1x1 : whole, block+overlap(1,0,toroidal)").substr(0, 12), "unsupported:");
   EXPECT_EQ(refusal("u32[4,3] @ 1x1 : whole, whole | order(1,0)"),
-            "unsupported: an array in a file has no dimension order [1, 0], which takes apart elements of 3 u32: its "
+            "unsupported: an array in a file has no dimension order [1, 0], which would split elements of 3 u32: its "
             "elements lie densely, in row-major order or its reverse");
   EXPECT_EQ(refusal("u32[12] @ 1 : whole").substr(0, 9), "mismatch:");
   NpyHeader fortran = header;

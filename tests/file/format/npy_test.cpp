@@ -273,7 +273,7 @@ TEST(NpyRefuse, RecordsThatAreNone) {
   EXPECT_EQ(refusal(with_descr("'<U9223372036854775807'")).substr(0, 9), "overflow:");
   std::string deep;
   for (int i = 0; i < 5000; ++i) deep += "[('a', ";
-  EXPECT_EQ(refusal(with_descr(deep)), "unsupported: a record within 33 others: at most 32 are read");
+  EXPECT_EQ(refusal(with_descr(deep)), "unsupported: records are nested 33 deep: at most 32 levels are supported");
 }
 
 TEST(NpyParse, LongHeadersAreOfVersion2) {

@@ -200,7 +200,7 @@ TEST(ZipRefuse, MembersThatLie) {
   EXPECT_EQ(with([](BuiltMember&) {}), "accepted");
   EXPECT_EQ(with([](BuiltMember& m) { m.crc = 7; }), "bad_file: member 'a': CRC a684c7c6, the directory says 00000007");
   EXPECT_EQ(with([](BuiltMember& m) { m.size = 11; }),
-            "bad_file: member 'a': 11 bytes cannot come from 10 stored ones");
+            "bad_file: member 'a': 11 bytes cannot come from 10 stored bytes");
   EXPECT_EQ(with([](BuiltMember& m) { m.size = m.packed_size = 1000; }),
             "bad_file: member 'a' needs 1000 bytes at offset 31, there are 10");
   EXPECT_EQ(with([](BuiltMember& m) { m.size = m.packed_size = 9; }),
@@ -278,9 +278,9 @@ TEST(ZipRefuse, DirectoriesThatLie) {
     return refusal(archive.bytes());
   };
   EXPECT_EQ(with([](BuiltArchive&) {}), "accepted");
-  EXPECT_EQ(refusal(""), "bad_file: not a zip archive, or cut: 0 bytes without the record that ends one");
+  EXPECT_EQ(refusal(""), "bad_file: not a zip archive, or truncated: 0 bytes without an end record");
   EXPECT_EQ(refusal(std::string(70'000, 'P')),
-            "bad_file: not a zip archive, or cut: 70000 bytes without the record that ends one");
+            "bad_file: not a zip archive, or truncated: 70000 bytes without an end record");
   EXPECT_EQ(with([](BuiltArchive& a) { a.count = 1; }),
             "bad_file: the directory goes on for 47 bytes after its 1 member");
   EXPECT_EQ(with([](BuiltArchive& a) { a.count = 3; }), "bad_file: a directory of 94 bytes cannot list 3 members");

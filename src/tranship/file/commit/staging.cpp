@@ -37,12 +37,13 @@ bool is_ours(const std::string& folder) {
     throw io_error("inspect", folder, errno);
   }
   if (!S_ISDIR(found.st_mode))
-    throw_error(ErrorCode::invalid_use, "'{}', where the new target is to be made, is {}: remove it", folder,
+    throw_error(ErrorCode::invalid_use, "cannot use '{}' to prepare the new target: it is {}; remove it", folder,
                 S_ISLNK(found.st_mode) ? "a symbolic link" : "not a directory");
   if (found.st_uid != ::geteuid())
-    throw_error(ErrorCode::invalid_use,
-                "'{}', where the new target is to be made, belongs to user {}, this process runs as {}: remove it",
-                folder, found.st_uid, ::geteuid());
+    throw_error(
+        ErrorCode::invalid_use,
+        "cannot use '{}' to prepare the new target: it belongs to user {}, and this process runs as user {}; remove it",
+        folder, found.st_uid, ::geteuid());
   return true;
 }
 
@@ -58,7 +59,8 @@ bool may_be_replaced(const std::string& target, StagedKind kind, const std::stri
 }
 
 Error came_up(const std::string& target) {
-  return make_error(ErrorCode::invalid_use, "'{}' came up while it was made anew: it is not replaced", target);
+  return make_error(ErrorCode::invalid_use, "'{}' was created by another program during this run; it is not replaced",
+                    target);
 }
 
 /// Returns the lock of a folder that may be made, or removed by its last user, at any moment; -1: try again.
@@ -123,7 +125,7 @@ Result<Staging> Staging::open(const std::string& requested, StagedKind kind, con
         check_replacing_is_permitted(target);
         return out;
       }
-    throw_error(ErrorCode::io, "cannot lock '{}': it vanishes again and again", folder);
+    throw_error(ErrorCode::io, "cannot lock '{}': another program removes it each time", folder);
   });
 }
 

@@ -231,8 +231,9 @@ class Team {
         if (task.block) after_block();
       }
     } catch (const std::bad_alloc&) {
-      stop(std::make_exception_ptr(
-          make_error(ErrorCode::no_memory, "no memory for blocks within {}", amount(options_.memory_bytes, "byte"))));
+      stop(std::make_exception_ptr(make_error(ErrorCode::no_memory,
+                                              "no memory for the blocks of this run, which has a limit of {}",
+                                              amount(options_.memory_bytes, "byte"))));
     } catch (...) {
       stop(std::current_exception());
     }

@@ -33,7 +33,8 @@ Index swapped_bytes(const std::string& from_descr, const std::string& to_descr) 
   const NpyElement from = parse_npy_descr(from_descr).value(), to = parse_npy_descr(to_descr).value();
   if (from.byte_order == to.byte_order || !is_ordered(from.byte_order) || !is_ordered(to.byte_order)) return 0;
   if (from.swap_bytes == 0)
-    throw_error(ErrorCode::unsupported, "elements {} are of byte order '{}', and records are not turned to '{}'",
+    throw_error(ErrorCode::unsupported,
+                "elements {} have byte order '{}'; the byte order of records cannot be changed to '{}'",
                 printable(from_descr), from.byte_order, to.byte_order);
   return from.swap_bytes;
 }
@@ -43,7 +44,7 @@ std::string native_descr(const std::string& descr) {
   if (!is_ordered(element.byte_order) || element.byte_order == native_order) return descr;
   if (element.swap_bytes == 0)
     throw_error(ErrorCode::unsupported,
-                "elements {} are of byte order '{}', and records are not turned to this machine's, '{}'",
+                "elements {} have byte order '{}'; the byte order of records cannot be changed to this machine's, '{}'",
                 printable(descr), element.byte_order, native_order);
   return native_order + descr.substr(1);
 }

@@ -124,7 +124,7 @@ constexpr Format raw_format{
         [](const std::string& path) { return path.ends_with(raw_endings[0]) || path.ends_with(raw_endings[1]); },
     .file_of = same_text,
     .inspect = [](const std::string& path) -> Result<StoredArray> {
-      return make_error(ErrorCode::invalid_use, "'{}' is bare elements, which say nothing of themselves", path);
+      return make_error(ErrorCode::invalid_use, "'{}' is a raw file, which has no header: give its layout", path);
     },
     .open = [](const ArraySource& source) { return open_raw(source); },
     .unpack = nothing_to_unpack,

@@ -57,7 +57,7 @@ void read_parts(const Json& parts, Manifest& out) {
     const std::optional<Index> ordinal =
         rank >= 0 && rank < grid.world_size_min() ? grid.ordinal_of(static_cast<Rank>(rank)) : std::nullopt;
     if (!ordinal)
-      throw_error(ErrorCode::bad_file, "{}: rank {} holds none of the {}", part.path("rank"), rank,
+      throw_error(ErrorCode::bad_file, "{}: rank {} does not hold any of the {}", part.path("rank"), rank,
                   amount(grid.size(), "part"));
     if (!files[*ordinal].empty())
       throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", part.path("rank"), rank);
@@ -81,7 +81,8 @@ Manifest read_manifest(JsonObject& object) {
   if (const Json* dimensions = object.find("dimensions")) {
     const Index given = index_of(*dimensions, "dimensions");
     if (given != 0 || out.spec.distribution.extents()[0] != 1)
-      throw_error(ErrorCode::bad_file, "dimensions: only an array of 0 says so, found {} for extents [{}]", given,
+      throw_error(ErrorCode::bad_file,
+                  "dimensions: only an array of 0 dimensions has this key, found {} for extents [{}]", given,
                   to_string(out.spec.distribution.extents()));
     out.is_scalar = true;
   }
@@ -143,7 +144,7 @@ StoredOrder stored_order(const ArraySpec& spec, std::optional<Index> count) {
   // it.
   const std::size_t outer = static_cast<std::size_t>(order.size()) - 1;
   if (order[order.size() - 1] != order.size() - 1)
-    refuse(fmt::format("dimension order [{}], which takes apart elements of {} {}", to_string(order), *count,
+    refuse(fmt::format("dimension order [{}], which would split elements of {} {}", to_string(order), *count,
                        name_of(spec.type)));
   refuse(fmt::format("dimension order [{}]", to_string(Indices(std::span<const Index>(order.begin(), outer)))));
   return {};

@@ -106,7 +106,8 @@ class LiteralReader {
   NpyElement record(int depth = 0) {
     constexpr int depth_max = 32;
     if (depth > depth_max)
-      throw_error(ErrorCode::unsupported, "a record within {}: at most {} are read", amount(depth, "other"), depth_max);
+      throw_error(ErrorCode::unsupported, "records are nested {} deep: at most {} levels are supported", depth,
+                  depth_max);
     const std::size_t begin = at_;
     Index bytes = 0;
     bool native = false, foreign = false;
@@ -389,9 +390,10 @@ Indices layout_extents(const NpyHeader& header) {
   Indices out = header.extents.empty() ? Indices{1} : header.extents;
   if (header.count == 1) return out;
   if (out.size() == dims_max)
-    throw_error(ErrorCode::unsupported,
-                "{} of elements '{}', which are {} {} each: a layout has at most {} dimensions, these too",
-                amount(out.size(), "dimension"), printable(header.descr), header.count, name_of(header.type), dims_max);
+    throw_error(
+        ErrorCode::unsupported,
+        "{} of elements '{}', which are {} {} each and take one more dimension: a layout has at most {} dimensions",
+        amount(out.size(), "dimension"), printable(header.descr), header.count, name_of(header.type), dims_max);
   out.push_back(header.count);
   return out;
 }

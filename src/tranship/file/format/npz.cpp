@@ -140,12 +140,12 @@ std::string npz_member_name(const NpzName& name) {
     throw_error(ErrorCode::invalid_use, "'{}:' names no member: write '{}:NAME'", name.archive, name.archive);
   if (!out.ends_with(member_ending)) out += member_ending;
   if (!is_utf8(out))
-    throw_error(ErrorCode::invalid_use, "'{}:{}': a member's name is UTF-8", name.archive,
+    throw_error(ErrorCode::invalid_use, "'{}:{}': a member's name must be UTF-8", name.archive,
                 printable(out, name_chars_max));
   // Programs that unpack archives may use the name as a path.
   if (const fs::path path(out); path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end())
     throw_error(ErrorCode::invalid_use,
-                "'{}:{}': a member's name stays within the archive, without '..' or a '/' first", name.archive,
+                "'{}:{}': a member's name must not leave the archive: no '..', and no '/' in front", name.archive,
                 printable(out, name_chars_max));
   return out;
 }

@@ -9,7 +9,7 @@ Result<OpenArray> open_raw(const ArraySource& source) {
   return attempt([&] {
     const std::string& path = source.path;
     if (!source.layout)
-      throw_error(ErrorCode::invalid_use, "'{}' is bare elements: a layout must say what they are", path);
+      throw_error(ErrorCode::invalid_use, "'{}' is a raw file, which has no header: give its layout", path);
     const ArraySpec& layout = *source.layout;
     const RawForm form = source.raw.value_or(RawForm{});
     if (form.skip_bytes < 0) throw_error(ErrorCode::invalid_use, "cannot skip {}", amount(form.skip_bytes, "byte"));

@@ -177,7 +177,7 @@ std::vector<std::string> SafetensorsIndex::files() const {
 
 std::string safetensors_shard_name(Index shard, Index shard_count) {
   if (shard < 0 || shard >= shard_count)
-    throw_error(ErrorCode::invalid_use, "shard {} of {}: they count from 0", shard, shard_count);
+    throw_error(ErrorCode::invalid_use, "shard {} does not exist: there are {}, numbered from 0", shard, shard_count);
   return fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, shard_count);
 }
 
@@ -188,9 +188,10 @@ Result<SafetensorsIndex> parse_safetensors_index(std::string_view text) {
 std::string format_safetensors_index(const SafetensorsIndex& index) {
   std::string out = text_of(index);
   const Result<SafetensorsIndex> again = parse_safetensors_index(out);
-  if (!again) throw_error(ErrorCode::invalid_use, "no index can say this: {}", again.error().message());
+  if (!again) throw_error(ErrorCode::invalid_use, "this cannot be written as an index: {}", again.error().message());
   if (!(again.value() == index))
-    throw_error(ErrorCode::invalid_use, "no index can say this: its metadata is not as JSON writes it");
+    throw_error(ErrorCode::invalid_use,
+                "this cannot be written as an index: its metadata would change when it is read again");
   return out;
 }
 

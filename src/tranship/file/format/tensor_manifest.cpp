@@ -30,7 +30,8 @@ void read_files(const Json& files, TensorManifest& out) {
       checksum = checksum_of_digits(word_of(*value, file.path("crc32")), file.path("crc32"));
     file.finish();
     if (rank < 0 || rank >= static_cast<Index>(files.size()))
-      throw_error(ErrorCode::bad_file, "{}: rank {} of {}", file.path("rank"), rank, amount(files.size(), "file"));
+      throw_error(ErrorCode::bad_file, "{}: rank {} is outside the list of {}", file.path("rank"), rank,
+                  amount(files.size(), "file"));
     if (!out.files[rank].name.empty())
       throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", file.path("rank"), rank);
     check_stored_name(name, file.path("file"));
@@ -66,7 +67,7 @@ void read_tensors(const Json& tensors, TensorManifest& out) {
     shape.extents = form.value().extents;
     if (form.value().opaque) shape.opaque_shape = std::move(spelled);
     if (spec.type != form.value().type || !(spec.distribution.extents() == layout_extents(shape.extents)))
-      throw_error(ErrorCode::bad_file, "{}: the layout is of {}[{}], the tensor is {}[{}]", tensor.path("layout"),
+      throw_error(ErrorCode::bad_file, "{}: the layout says {}[{}], but the tensor is {}[{}]", tensor.path("layout"),
                   name_of(spec.type), to_string(spec.distribution.extents()), name_of(form.value().type),
                   to_string(shape.extents));
     if (form.value().opaque && !keeps_whole(spec))

@@ -83,7 +83,7 @@ Index find_end(const Bytes& archive) {
   const Index first = std::max<Index>(0, archive.size() - end_bytes - zip_max16);
   for (Index at = archive.size() - end_bytes; at >= first; --at)
     if (archive.u32(at) == end_signature && at + end_bytes + archive.u16(at + 20) == archive.size()) return at;
-  throw_error(ErrorCode::bad_file, "not a zip archive, or cut: {} without the record that ends one",
+  throw_error(ErrorCode::bad_file, "not a zip archive, or truncated: {} without an end record",
               amount(archive.size(), "byte"));
 }
 
@@ -177,16 +177,17 @@ void check_sizes(const ZipMember& member) {
   const bool lies = (member.method == ZipMethod::stored && member.cipher == ZipCipher::none && size != packed) ||
                     (member.method == ZipMethod::deflated && size / inflation_max > packed + inflation_slack_bytes);
   if (lies)
-    throw_error(ErrorCode::bad_file, "member '{}': {} cannot come from {} {} ones",
-                printable(member.name, name_chars_max), amount(size, "byte"), packed,
-                member.method == ZipMethod::stored ? "stored" : "deflated");
+    throw_error(ErrorCode::bad_file, "member '{}': {} cannot come from {}", printable(member.name, name_chars_max),
+                amount(size, "byte"),
+                amount(packed, member.method == ZipMethod::stored ? "stored byte" : "deflated byte"));
 }
 
 /// Reads the entry at `at` and advances `at` behind it.
 Entry read_entry(const Bytes& directory, Index& at) {
   const Bytes fixed = directory.part(at, entry_bytes, "an entry of the directory");
   if (fixed.u32(0) != entry_signature)
-    throw_error(ErrorCode::bad_file, "byte {} of the directory begins no entry: found 0x{:08x}", at, fixed.u32(0));
+    throw_error(ErrorCode::bad_file, "byte {} of the directory does not begin an entry: found 0x{:08x}", at,
+                fixed.u32(0));
   const Index name_bytes = fixed.u16(28), extra_bytes = fixed.u16(30), comment_bytes = fixed.u16(32);
   const std::string_view name = directory.part(at + entry_bytes, name_bytes, "the name of a member").text();
   const Bytes extra = directory.part(at + entry_bytes + name_bytes, extra_bytes, "the extra fields of a member");

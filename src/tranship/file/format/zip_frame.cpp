@@ -57,7 +57,7 @@ ZipFrame zip_frame(std::string_view name, Index member_bytes, Index alignment) {
   TRANSHIP_ASSERT(alignment > 0 && alignment <= zip_max16 / 2 && member_bytes >= 0);
   const auto name_bytes = static_cast<Index>(name.size());
   if (name_bytes < 1 || name_bytes > zip_max16)
-    throw_error(ErrorCode::invalid_use, "a member's name of {}: 1 to {} are possible", amount(name_bytes, "byte"),
+    throw_error(ErrorCode::invalid_use, "a member's name has {}: 1 to {} are possible", amount(name_bytes, "byte"),
                 zip_max16);
   const bool is_wide = member_bytes >= zip_max32;
   const std::uint16_t version = is_wide ? version_zip64 : version_plain;

@@ -30,8 +30,7 @@ void check_directory_name(const std::string& target, std::string_view written) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (ending.size() > ending_chars_max || std::none_of(ending.begin(), ending.end(), is_letter)) return;
   throw_error(ErrorCode::invalid_use,
-              "'{}' is no target: '{}' files are not written here; files that are end in {}, and a directory of this "
-              "name is '{}/'",
+              "'{}' is not a target: '{}' files cannot be written; files must end in {}; for a directory, write '{}/'",
               target, printable(ending), written, target);
 }
 
@@ -41,7 +40,7 @@ void check_elements_whole(const ArraySpec& spec, const NpyForm& form, Index coun
   const Distribution& d = spec.distribution;
   const int last = d.dims() - 1;
   const auto refuse = [&](const std::string& what) {
-    throw_error(ErrorCode::unsupported, "an element '{}' is {} {}, the last dimension, which is whole: {}",
+    throw_error(ErrorCode::unsupported, "an element '{}' is {} {} in the last dimension, which must be whole: {}",
                 printable(form.descr), count, name_of(spec.type), what);
   };
   if (last < 1 || d.extents()[last] != count)
@@ -94,7 +93,7 @@ Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, co
     const Manifest manifest = make_manifest(spec, form.descr);
     const Grid& grid = spec.distribution.grid();
     if (single && grid.size() != 1)
-      throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 part, the layout has {}: name a directory", target,
+      throw_error(ErrorCode::invalid_use, "'{}' names one file, but the layout has {}: give a directory", target,
                   grid.size());
     const std::string path = format.file_of(target);
     if (!single) check_directory_name(path, written_endings());
@@ -117,7 +116,7 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
   return attempt([&] {
     const bool single = target.ends_with(".safetensors");
     if (single && manifest.files.size() != 1)
-      throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 rank, the rules need {}: name a directory", target,
+      throw_error(ErrorCode::invalid_use, "'{}' names one file, but the rules need {}: give a directory", target,
                   manifest.files.size());
     if (!single) check_directory_name(target, ".safetensors");
     NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory,

@@ -81,8 +81,8 @@ void check_order(const std::string& path, const NpyHeader& header, const ArraySp
   const StoredOrder found = stored_order(header), given = stored_order(layout, header.count);
   if (checked_product(header.extents) == 0 || in_memory(found) == in_memory(given)) return;
   const auto text = [](StoredOrder order) { return order.outer == NpyOrder::c ? "row-major order" : "Fortran order"; };
-  throw_error(ErrorCode::mismatch, "'{}' is in {}, the layout that was given says {}: {}", path, text(found),
-              text(given), to_text(layout));
+  throw_error(ErrorCode::mismatch, "'{}' is in {}, but the given layout says {}: {}", path, text(found), text(given),
+              to_text(layout));
 }
 
 /// Adds the part of `rank` in the layout. Returns its header.
@@ -108,7 +108,7 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
   if (has_manifest && layout) {
     check_fits(manifest.spec, *layout);
     if (!(manifest.spec == *layout))
-      throw_error(ErrorCode::mismatch, "'{}' has the layout {}, given is {}", path, to_text(manifest.spec),
+      throw_error(ErrorCode::mismatch, "'{}' has the layout {}, but {} is given", path, to_text(manifest.spec),
                   to_text(*layout));
   }
   const Grid& grid = manifest.spec.distribution.grid();
@@ -237,8 +237,8 @@ StoredParts whole_array(const std::string& path, const NpyHeader& header, const 
 }
 
 Error lacks_manifest(const std::string& directory) {
-  return make_error(ErrorCode::bad_file, "directory '{}' holds no '{}': the layout of its parts must be given",
-                    directory, manifest_name);
+  return make_error(ErrorCode::bad_file, "directory '{}' holds no '{}': give the layout of its parts", directory,
+                    manifest_name);
 }
 
 void check_fits(const ArraySpec& array, const ArraySpec& layout) {
