@@ -282,7 +282,7 @@ class TeamCall {
   TRANSHIP_SHARED void check_one(const char* problem, Span<T> array) const {
     heap_.at(group_, call_, problem, array.data, HeapView::bytes_of(array.size, sizeof(T)), heap_.rank);
     if (array.size > 0 && reinterpret_cast<unsigned long long>(array.data) % alignof(T) != 0)
-      refuse("an array does not lie in its natural place");
+      refuse("an array is not aligned to its elements");
   }
 
   /// Some elements in registers: as many as fit in 16 bytes, or one.

@@ -630,18 +630,23 @@ struct HeapView {
   TRANSHIP_SHARED static void check_extents(const Group& group, const Call& call, const StridedSpan<T>& target,
                                             const StridedSpan<const T>& source) {
     constexpr int dims_max = StridedSpan<T>::dims_max;
-    const auto differ = [&](const char* of_target, long long first, const char* of_source, long long second) {
+    const auto refuse = [&](const char* problem, const char* of_target, long long first, const char* of_source,
+                            long long second) {
       const auto both = [&] {
         const GroupCall made = call();
         return GroupCall{made.name, made.where, {{of_target, number(first)}, {of_source, number(second)}}};
       };
-      group.refuse(both, "the target has another shape than the source");
+      group.refuse(both, problem);
     };
-    if (target.dims < 0 || target.dims > dims_max) group.refuse(call, "an array has 0 to 7 dimensions");
-    if (target.dims != source.dims) differ("target dimensions", target.dims, "source dimensions", source.dims);
+    constexpr const char* another_shape = "the target has another shape than the source";
+    if (target.dims < 0 || target.dims > dims_max)
+      refuse("an array must have 0 to 7 dimensions", "target dimensions", target.dims, "source dimensions",
+             source.dims);
+    if (target.dims != source.dims)
+      refuse(another_shape, "target dimensions", target.dims, "source dimensions", source.dims);
     for (int d = 0; d < target.dims; ++d)
       if (target.extents[d] != source.extents[d])
-        differ("target extent", target.extents[d], "source extent", source.extents[d]);
+        refuse(another_shape, "target extent", target.extents[d], "source extent", source.extents[d]);
   }
   /// Returns the address of this rank's array at `peer`.
   template <class Group, class Call, class T>
