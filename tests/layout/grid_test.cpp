@@ -133,7 +133,7 @@ struct BadGrid {
 TEST(Grid, RefusesWhatMakesNoSense) {
   const BadGrid cases[] = {
       {{2, 0}, {}, ErrorCode::invalid_use, "grid extent 0 of dimension 1 is below 1"},
-      {{2}, {.replicas = 0}, ErrorCode::invalid_use, "0 replicas; at least 1 is needed"},
+      {{2}, {.replicas = 0}, ErrorCode::invalid_use, "the grid has 0 replicas; at least 1 is needed"},
       {{2, 2}, {.order = {0}}, ErrorCode::invalid_use, "grid order [0] is not a permutation of the axes 0 to 2"},
       {{2, 2},
        {.order = {0, 0, 1}},

@@ -139,7 +139,7 @@ TEST(LayoutJson, ErrorsNameTheKey) {
        ErrorCode::bad_text, "indexed.parts[0].owned[0]: expected an integer, found \"a\""},
       {R"({"type":"f64","extents":[4000000000],"grid":{"extents":[1]},"indexed":{"dims":1,"parts":[{"owned":[1]}]}})",
        ErrorCode::invalid_use,
-       "indexed: 4000000000 ids of which 1 are owned; at most 64 times as many ids as owned ones"},
+       "indexed: 4000000000 ids, of which 1 are owned: there may be at most 64 times as many ids as owned ones"},
       {R"({"extents":[8],"extents":[9]})", ErrorCode::bad_text, "key \"extents\" is given twice"},
       {R"({"type":})", ErrorCode::bad_text, "column 9: not JSON: found '}'"},
       {R"({"type":)", ErrorCode::bad_text, "column 9: not JSON: found the end"},

@@ -212,7 +212,7 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8] @ 0 : whole", ErrorCode::invalid_use, "column 10: grid extent 0 of dimension 0 is below 1"},
       {"f64[8] @ 2x2 : whole", ErrorCode::invalid_use, "column 10: the array has 1 dimension, its grid 2"},
       {"f64[8,8] @ 2 : whole", ErrorCode::invalid_use, "column 12: the array has 2 dimensions, its grid 1"},
-      {"f64[8] @ 2*0 : whole", ErrorCode::invalid_use, "column 12: 0 replicas; at least 1 is needed"},
+      {"f64[8] @ 2*0 : whole", ErrorCode::invalid_use, "column 12: the grid has 0 replicas; at least 1 is needed"},
       {"f64[8] @ 3000000000 : block", ErrorCode::overflow,
        "column 10: rank 2999999999 is above the largest rank 2147483646"},
       {"f64[8] @ 2 whole", ErrorCode::bad_text,

@@ -423,7 +423,8 @@ TEST(TileRanks, MisuseIsRefused) {
   const TileRanks ranks(cubed_sphere(6), {2, 2});
   expect_error(ErrorCode::invalid_use, "rank 24 does not exist: there are 24", [&] { ranks.tile_of(24); });
   expect_error(ErrorCode::invalid_use, "direction 2", [&] { ranks.neighbor(0, {2, 0}); });
-  expect_error(ErrorCode::invalid_use, "a direction of 1", [&] { ranks.neighbor(0, {1}); });
+  expect_error(ErrorCode::invalid_use, "the direction has 1 entry, but the grid has 2 dimensions",
+               [&] { ranks.neighbor(0, {1}); });
   expect_error(ErrorCode::invalid_use, "outside the grid 2, 2", [&] { ranks.rank_at(0, {0, 2}); });
   expect_error(ErrorCode::overflow, "are more than", [] {
     TileRanks(cubed_sphere(6), {Index{1} << 16, Index{1} << 16});
@@ -459,7 +460,7 @@ TEST(HaloInterval, RefusesMoreThanIsOwned) {
   EXPECT_EQ(send_interval({3, 7}, 4, low, Points::cells), (Interval{3, 7}));
   EXPECT_EQ(send_interval({3, 7}, 3, low, Points::interfaces), (Interval{4, 7}));
   EXPECT_EQ(send_interval({3, 7}, 3, high, Points::interfaces), (Interval{3, 6}));
-  expect_error(ErrorCode::invalid_use, "5 points needs 5 owned points behind the high side, there are 4", [] {
+  expect_error(ErrorCode::invalid_use, "5 points takes 5 owned points from the high side, but this part owns 4", [] {
     send_interval({3, 7}, 5, high, Points::cells);
   });
   expect_error(ErrorCode::invalid_use, "there are 3", [] { send_interval({3, 7}, 4, low, Points::interfaces); });

@@ -154,14 +154,15 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
 Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Grid grid, std::vector<IndexedPart> parts,
                                    MemoryLayout memory) {
   if (indexed_dims < 1 || indexed_dims > extents.size())
-    throw_error(ErrorCode::invalid_use, "{} of an array of {}", amount(indexed_dims, "indexed dimension"),
-                extents.size());
+    throw_error(ErrorCode::invalid_use, "{}, but an array of {} has 1 to {}", amount(indexed_dims, "indexed dimension"),
+                amount(extents.size(), "dimension"), extents.size());
   if (grid.dims() != 1 || grid.replicas() != 1)
     throw_error(ErrorCode::invalid_use,
                 "an indexed distribution needs a grid of 1 dimension without replicas, has {} and {}", grid.dims(),
                 amount(grid.replicas(), "replica"));
   if (Index(parts.size()) != grid.size())
-    throw_error(ErrorCode::invalid_use, "{} for {}", amount(parts.size(), "index list"), amount(grid.size(), "part"));
+    throw_error(ErrorCode::invalid_use, "{} for {}: give one for each part", amount(parts.size(), "index list"),
+                amount(grid.size(), "part"));
   check_extents(extents);
 
   Distribution out;
@@ -272,7 +273,7 @@ Index Distribution::slice_count(Rank rank) const {
 Slice Distribution::slice(Rank rank, Index number) const {
   const Index count = slice_count(rank);
   if (number < 0 || number >= count)
-    throw_error(ErrorCode::invalid_use, "slice {} of rank {}, which has {}", number, rank, count);
+    throw_error(ErrorCode::invalid_use, "slice {} does not exist: rank {} has {}", number, rank, count);
   if (index_) throw_error(ErrorCode::unsupported, "slice {} of an indexed distribution has no box", number);
   const Place place = *grid_.place_of(rank);
   const Storage local = storage(rank);
@@ -317,7 +318,7 @@ Index id_of(const Indices& extents, int indexed_dims, const Indices& cell) {
 
 void check_cell(const Indices& extents, const Indices& cell) {
   if (cell.size() != extents.size())
-    throw_error(ErrorCode::invalid_use, "a cell of {} in an array of {}", amount(cell.size(), "coordinate"),
+    throw_error(ErrorCode::invalid_use, "the cell has {}, but the array has {}", amount(cell.size(), "coordinate"),
                 amount(extents.size(), "dimension"));
   for (int d = 0; d < extents.size(); ++d)
     if (cell[d] < 0 || cell[d] >= extents[d])

@@ -18,7 +18,8 @@ Grid::Grid(const Indices& extents, GridOptions options)
   const int dims = extents.size();
   for (int d = 0; d < dims; ++d)
     if (extents[d] < 1) fail_value(LayoutValue::parts, d, "grid extent {} of dimension {} is below 1", extents[d], d);
-  if (replicas_ < 1) fail_value(LayoutValue::replicas, 0, "{}; at least 1 is needed", amount(replicas_, "replica"));
+  if (replicas_ < 1)
+    fail_value(LayoutValue::replicas, 0, "the grid has {}; at least 1 is needed", amount(replicas_, "replica"));
   size_ = checked_multiply(checked_product(extents), replicas_);
 
   // An order may leave out the replica axis, which is then the slowest.

@@ -183,8 +183,8 @@ Distribution indexed_of(const Json& value, const std::string& where, const Indic
   JsonObject object(value, where);
   const Index dims = index_of(object.at("dims"), object.path("dims"));
   if (dims < 1 || dims > extents.size())
-    throw_error(ErrorCode::invalid_use, "{}: {} of an array of {}", object.path("dims"),
-                amount(dims, "indexed dimension"), extents.size());
+    throw_error(ErrorCode::invalid_use, "{}: {}, but an array of {} has 1 to {}", object.path("dims"),
+                amount(dims, "indexed dimension"), amount(extents.size(), "dimension"), extents.size());
   const std::string path = object.path("parts");
   const Json& lists = array_of(object.at("parts"), path);
   std::vector<IndexedPart> parts;
@@ -202,7 +202,8 @@ Distribution indexed_of(const Json& value, const std::string& where, const Indic
     for (Index d = 0; d < dims; ++d) indexed.push_back(extents[static_cast<int>(d)]);
     const Index ids = checked_product(indexed);
     if (ids > std::max(ids_always_allowed, listed * ids_per_listed_max))
-      throw_error(ErrorCode::invalid_use, "{} of which {} are owned; at most {} times as many ids as owned ones",
+      throw_error(ErrorCode::invalid_use,
+                  "{}, of which {} are owned: there may be at most {} times as many ids as owned ones",
                   amount(ids, "id"), listed, ids_per_listed_max);
     return Distribution::indexed(extents, static_cast<int>(dims), std::move(grid), std::move(parts), std::move(memory));
   });

@@ -274,7 +274,8 @@ class Parser {
       if (at_end() || !is_digit(text_[at_])) expected("the number of an axis, or r for the replicas");
       const Index axis = number();
       if (axis >= dims)
-        fail_at(at, ErrorCode::invalid_use, fmt::format("axis {} of a grid of {}", axis, amount(dims, "dimension")));
+        fail_at(at, ErrorCode::invalid_use,
+                fmt::format("there is no axis {}: the grid has {}", axis, amount(dims, "dimension")));
       out.push_back(static_cast<int>(axis));
     } while (accept(','));
     need(')', "',' or ')'");

@@ -11,7 +11,7 @@ namespace {
 int checked_ranks_per_tile(const Tiling& mesh) {
   const Index per_tile = checked_product(mesh.extents(0));
   if (per_tile > INT_MAX / mesh.tiles())
-    throw_error(ErrorCode::overflow, "{} of {} are more than {}", amount(mesh.tiles(), "tile"),
+    throw_error(ErrorCode::overflow, "{} of {} each need more ranks than can exist: {}", amount(mesh.tiles(), "tile"),
                 amount(per_tile, "rank"), INT_MAX);
   return static_cast<int>(per_tile);
 }
@@ -50,8 +50,8 @@ Rank TileRanks::rank_at(int tile, const Indices& coordinate) const {
 std::optional<RankNeighbor> TileRanks::neighbor(Rank rank, const Indices& direction) const {
   Indices at = coordinate_of(rank);
   if (direction.size() != at.size())
-    throw_error(ErrorCode::invalid_use, "a direction of {} for {}", amount(direction.size(), "entry", "entries"),
-                amount(at.size(), "dimension"));
+    throw_error(ErrorCode::invalid_use, "the direction has {}, but the grid has {}",
+                amount(direction.size(), "entry", "entries"), amount(at.size(), "dimension"));
   for (int d = 0; d < at.size(); ++d) {
     if (direction[d] < -1 || direction[d] > 1)
       throw_error(ErrorCode::invalid_use, "direction {} of dimension {} is none of -1, 0, 1", direction[d], d);

@@ -197,7 +197,7 @@ std::vector<TileImage> Tiling::images(int tile, const Indices& margins_low, cons
 std::optional<TileCell> Tiling::locate(int tile, const Indices& cell) const {
   const Indices& inside = extents(tile);
   if (cell.size() != dims())
-    throw_error(ErrorCode::invalid_use, "a cell of {} for {}", amount(cell.size(), "coordinate"),
+    throw_error(ErrorCode::invalid_use, "the cell has {}, but the tiling has {}", amount(cell.size(), "coordinate"),
                 amount(dims(), "dimension"));
   Indices low, high;
   for (int d = 0; d < dims(); ++d) {
