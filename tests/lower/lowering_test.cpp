@@ -172,7 +172,7 @@ TEST(Lowering, offsets_stay_right_up_to_the_largest_and_farther_ones_are_refused
   const Index too_far = Index(1) << 61;
   EXPECT_EQ(error_of([&] { (void)layout_of({.type = ElementType::u8, .extents = {3}, .strides = {too_far}}); }),
             "overflow: elements of extents [3] with strides [2305843009213693952] lie up to 4611686018427387904 bytes "
-            "apart; at most 4611686018427387903");
+            "apart; the limit is 4611686018427387903");
   EXPECT_NE(error_of([&] {
               (void)layout_of({.type = ElementType::u8, .extents = {2, 2}, .strides = {too_far, -too_far}});
             }),

@@ -184,7 +184,7 @@ SlotLayout layout_of(const StridedView& view) {
     out.parts_together = !split;
   }
   if (const Index apart = reach_bytes(out); apart > reach_bytes_max - unit)
-    throw_error(ErrorCode::overflow, "elements of extents [{}] with strides [{}] lie up to {} apart; at most {}",
+    throw_error(ErrorCode::overflow, "elements of extents [{}] with strides [{}] lie up to {} apart; the limit is {}",
                 to_string(view.extents), to_string(view.strides), amount(apart, "byte"), reach_bytes_max - unit);
   return out;
 }

@@ -16,11 +16,11 @@ constexpr std::size_t few_ends = 32;
 
 void check(const PackedBlock& block, std::span<const PackedArray> arrays) {
   if (block.array < 0 || std::size_t(block.array) >= arrays.size())
-    throw_error(ErrorCode::invalid_use, "a block of array {} of {}", block.array, arrays.size());
+    throw_error(ErrorCode::invalid_use, "the block names array {}, but there are {}", block.array, arrays.size());
   const PackedArray& array = arrays[std::size_t(block.array)];
   if (block.extents.size() != array.layout.dims || block.cells.dims() != array.layout.dims)
-    throw_error(ErrorCode::invalid_use, "a block of {} of an array of {}", amount(block.extents.size(), "dimension"),
-                array.layout.dims);
+    throw_error(ErrorCode::invalid_use, "the block has {}, but its array has {}",
+                amount(block.extents.size(), "dimension"), array.layout.dims);
   if (block.map != ElementMap::copy && block.map != ElementMap::negate)
     throw_error(ErrorCode::invalid_use, "a message copies or negates elements; it does not combine them");
   if (!can_map(block.map, array.type))
@@ -51,14 +51,16 @@ double total_bytes(std::span<const PackedArray> arrays) {
 
 PackedBlock turned_block(int array, const Box& box, const IndexMap& turn, const Indices& turned_dims) {
   if (turn.dims() != turned_dims.size())
-    throw_error(ErrorCode::invalid_use, "a turn of {} for {}", amount(turn.dims(), "dimension"), turned_dims.size());
+    throw_error(ErrorCode::invalid_use, "the turn has {}, but {} are turned", amount(turn.dims(), "dimension"),
+                turned_dims.size());
   const int dims = box.dims();
   Indices image_dims, signs = Indices::filled(dims, 1), offsets = signs, extents = signs;
   for (int d = 0; d < dims; ++d) image_dims.push_back(d);
   for (int k = 0; k < turned_dims.size(); ++k) {
     const Index d = turned_dims[k];
     if (d < 0 || d >= dims)
-      throw_error(ErrorCode::invalid_use, "turned dimension {} of a box of {}", d, amount(dims, "dimension"));
+      throw_error(ErrorCode::invalid_use, "turned dimension {} does not exist: the box has {}", d,
+                  amount(dims, "dimension"));
     image_dims[int(d)] = turned_dims[turn.image_dim(k)];
     signs[int(d)] = turn.sign(k);
   }

@@ -39,26 +39,28 @@ class Translation {
   const TransferPlan& of(Rank rank) const { return plans_[static_cast<std::size_t>(rank)]; }
 
   void check() {
-    if (plans_.empty()) throw_error(ErrorCode::invalid_use, "a program of 0 plans; 1 or more are needed");
+    if (plans_.empty()) throw_error(ErrorCode::invalid_use, "no plans are given; a program needs at least 1");
     bool has_slots = false;
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
       const TransferPlan& plan = plans_[rank];
       if (plan.rank != static_cast<Rank>(rank))
-        throw_error(ErrorCode::invalid_use, "plan {} is that of rank {}", rank, plan.rank);
+        throw_error(ErrorCode::invalid_use, "plan {} belongs to rank {}: give the plans in the order of their ranks",
+                    rank, plan.rank);
       if (plan.slots.size() != plans_[0].slots.size())
         throw_error(ErrorCode::invalid_use, "the plan of rank {} has {}, that of rank 0 has {}", rank,
                     amount(plan.slots.size(), "array"), plans_[0].slots.size());
       for (const Slot& slot : plan.slots) {
         if (has_slots && size_bytes(slot.type) != size_bytes(out_.type))
-          throw_error(ErrorCode::unsupported, "a program of arrays with elements of {} and {}", size_bytes(out_.type),
-                      amount(size_bytes(slot.type), "byte"));
+          throw_error(ErrorCode::unsupported, "a program needs elements of one size, the arrays have {} and {}",
+                      size_bytes(out_.type), amount(size_bytes(slot.type), "byte"));
         out_.type = slot.type;
         has_slots = true;
       }
       for (const auto& fills : {plan.fills_before, plan.fills_after})
         for (const LocalFill& fill : fills)
           if (fill.kind != LocalFillKind::replicate)
-            throw_error(ErrorCode::unsupported, "a program of a plan that writes zeros or combines (rank {})", rank);
+            throw_error(ErrorCode::unsupported, "plans that write zeros or combine cannot become programs (rank {})",
+                        rank);
     }
     width_ = size_bytes(out_.type);
   }
@@ -132,7 +134,7 @@ class Translation {
   }
   static void require_copy(ElementMap map) {
     if (map != ElementMap::copy)
-      throw_error(ErrorCode::unsupported, "a program of a plan that combines or negates elements");
+      throw_error(ErrorCode::unsupported, "plans that combine or negate elements cannot become programs");
   }
   void add_fill(Rank rank, const LocalFill& fill, std::vector<Stretch>& out) {
     std::vector<LoweredMove> moves;
@@ -148,7 +150,8 @@ class Translation {
     route(moves, Hop::direct);
     for (const LoweredMove& move : moves) {
       if (move.lattice)
-        throw_error(ErrorCode::unsupported, "a program of blocks without a common factor: {} in single stretches",
+        throw_error(ErrorCode::unsupported,
+                    "blocks without a common factor cannot become programs: {} would need a step for each stretch",
                     amount(move.bytes(), "byte"));
       const auto one = [&](Index from_bytes, Index to_bytes, Index bytes) {
         const auto first = [&](End end) { return out_.first_elements[std::size_t(end.rank)][std::size_t(end.slot)]; };
@@ -162,7 +165,8 @@ class Translation {
           return;
         }
         if (++stretches_ > stretches_max)
-          throw_error(ErrorCode::unsupported, "a program of more than {} stretches of neighbouring elements",
+          throw_error(ErrorCode::unsupported,
+                      "the program would need more than {} steps, one per stretch of neighbouring elements",
                       stretches_max);
         out.push_back(next);
       };
