@@ -93,8 +93,8 @@ StridedView Lease::view() const {
 void* Lease::data_as(ElementType type, detail::Constness constness) const {
   if (!state_) throw_error(ErrorCode::invalid_use, "this lease is closed");
   if (type != state_->type)
-    throw_error(ErrorCode::mismatch, "buffer '{}' has elements {}, a pointer to {} is asked for", state_->options.name,
-                name_of(state_->type), name_of(type));
+    throw_error(ErrorCode::mismatch, "buffer '{}' has elements {}, but a pointer to {} is asked for",
+                state_->options.name, name_of(state_->type), name_of(type));
   if (constness == detail::Constness::changeable && intent_ == Intent::read)
     throw_error(ErrorCode::invalid_use, "buffer '{}' is leased to read: ask for a pointer to const {}",
                 state_->options.name, name_of(type));
@@ -137,10 +137,11 @@ namespace {
 detail::Request request_of(const detail::BufferState& state, Intent intent, const Access& access, CallSite where) {
   const Devices::Place place = state.devices.place(access.device);
   if (access.stream && state.devices.memory_of(access.stream->device()) != place.memory)
-    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {}", state.options.name,
+    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} cannot use a stream of {}", state.options.name,
                 to_string(access.device), to_string(access.stream->device()));
   if (access.stream && !state.devices.has(*access.stream))
-    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {} of other Devices",
+    throw_error(ErrorCode::invalid_use,
+                "buffer '{}': a lease on {} cannot use a stream of {} that belongs to other Devices",
                 state.options.name, to_string(access.device), to_string(access.stream->device()));
   return {.intent = intent,
           .device = access.device,
@@ -169,7 +170,7 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
   Buffer out(detail::BufferState::make(view.type, view.extents, view.strides, options));
   detail::BufferState& state = *out.state_;
   if (view.imaginary)
-    throw_error(ErrorCode::unsupported, "buffer '{}': a view of 2 planes; a buffer has 1", state.options.name);
+    throw_error(ErrorCode::unsupported, "buffer '{}': the view has 2 planes, a buffer has 1", state.options.name);
   if (!view.data && state.size_bytes > 0)
     throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {}", state.options.name,
                 amount(state.size_bytes, "byte"));

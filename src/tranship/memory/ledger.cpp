@@ -336,8 +336,7 @@ NoImplicitCopies::~NoImplicitCopies() {
 ByteBudget::ByteBudget(std::int64_t bytes_max, CallSite where)
     : outer_(thread_scopes.budget), where_(where), bytes_max_(bytes_max) {
   if (bytes_max < 0)
-    throw_error(ErrorCode::invalid_use, "a budget of {} bytes; at least 0 are needed (from {})", bytes_max,
-                to_string(where));
+    throw_error(ErrorCode::invalid_use, "a budget of {} bytes is negative (from {})", bytes_max, to_string(where));
   thread_scopes.budget = this;
 }
 

@@ -114,7 +114,7 @@ TEST(Devices, a_stream_of_others_is_refused_by_name) {
   const auto made = others.make_stream(Device::fake(0)), own = mine.make_stream(Device::fake(0));
   for (Stream* stream : {made.get(), &others.stream(Device::fake(0)), &others.stream(Device::host())}) {
     const std::string fault = fault_of([&] { (void)x.write({.stream = stream}); }, ErrorCode::invalid_use);
-    EXPECT_TRUE(contains(fault, "buffer 'x': ") && contains(fault, "of other Devices")) << fault;
+    EXPECT_TRUE(contains(fault, "buffer 'x': ") && contains(fault, "that belongs to other Devices")) << fault;
   }
   EXPECT_TRUE(x.write({.stream = own.get()}));
   EXPECT_TRUE(x.read({.stream = &mine.stream(Device::fake(0))}));
@@ -128,7 +128,7 @@ TEST(Devices, options_that_contradict_each_other_are_refused) {
   EXPECT_TRUE(contains(fault({.count = 2, .memory_of = {-1, 1}}), "fake:1"));
   EXPECT_TRUE(contains(fault({.count = 2, .memory_of = {1}}), "fake:0"));
   EXPECT_TRUE(contains(fault({.count = 2, .memory_of = {-2}}), "-2"));
-  EXPECT_TRUE(contains(fault({.count = 1, .memory_of = {-1, 0}}), "2 fake devices"));
+  EXPECT_TRUE(contains(fault({.count = 1, .memory_of = {-1, 0}}), "lists 2 devices, but count is 1"));
   EXPECT_TRUE(contains(fault({.count = 1, .delay_ns = -5}), "-5"));
   EXPECT_TRUE(contains(fault({.count = 1, .capacity_bytes = -7}), "-7"));
 }

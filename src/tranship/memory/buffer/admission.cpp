@@ -17,7 +17,7 @@ void Admission::check_intent(const Request& request) const {
 
 void Admission::refuse(const Box& box, const Request& request) const {
   if (box.dims() != shape_.extents.size())
-    throw_error(ErrorCode::invalid_use, "a region of {} of buffer '{}', which has {}", amount(box.dims(), "dimension"),
+    throw_error(ErrorCode::invalid_use, "the region has {}, buffer '{}' has {}", amount(box.dims(), "dimension"),
                 shape_.options.name, shape_.extents.size());
   throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
               tranship::to_string(*request.region), shape_.options.name, tranship::to_string(shape_.extents));

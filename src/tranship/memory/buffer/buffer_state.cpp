@@ -288,7 +288,7 @@ void BufferState::evict(Device device, CallSite where) {
   if (lock->watch) lock->watch->before_use("eviction", where);
   const Region kept = lock->residence.needed(memory);
   if (!kept.empty() && memory == 0)
-    throw_error(ErrorCode::invalid_use, "buffer '{}': {} of its {} {} only on the host, which is the last resort",
+    throw_error(ErrorCode::invalid_use, "buffer '{}': {} of its {} {} only on the host, whose copy cannot be dropped",
                 options.name, bytes_of(kept), amount(size_bytes, "byte"), plural(bytes_of(kept), "is", "are"));
   const Request request{.device = Device::host(), .memory = 0, .region = &kept, .where = where, .leaving = memory};
   if (!kept.empty()) {

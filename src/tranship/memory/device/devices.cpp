@@ -215,8 +215,8 @@ void Devices::State::add_all_of(DeviceSet& set) {
     return *new_streams.emplace_back(make_stream(processor));
   };
   if (processors.size() + count > devices_max)
-    throw_error(ErrorCode::invalid_use, "{} beside {}; there can be {} in all", amount(Index(count), "device"),
-                processors.size(), devices_max);
+    throw_error(ErrorCode::invalid_use, "cannot add {} to the {} that exist: the limit is {}",
+                amount(Index(count), "device"), processors.size(), devices_max);
   for (std::size_t i = 0; i < count; ++i) {
     auto processor = std::make_unique<Processor>();
     processor->device = set.device(int(i));
@@ -229,7 +229,7 @@ void Devices::State::add_all_of(DeviceSet& set) {
     } else {
       processor->memory = MemoryId(memories.size() + new_memories.size());
       if (std::size_t(processor->memory) == memories_max)
-        throw_error(ErrorCode::invalid_use, "{} would be memory {}; there can be {} in all",
+        throw_error(ErrorCode::invalid_use, "{} would need memory number {}: the limit is {}",
                     to_string(processor->device), memories_max + 1, memories_max);
       new_memories.push_back(std::make_unique<Memory>(*processor, new_stream(*processor), pool_options));
     }
@@ -413,8 +413,8 @@ void register_devices(const DeviceFamily& family) {
     if (other.kind == family.kind)
       throw_error(ErrorCode::invalid_use, "devices of kind '{}' are registered already", family.kind);
   if (!family.make || !family.standard)
-    throw_error(ErrorCode::invalid_use, "devices of kind '{}' are registered without {}", family.kind,
-                family.make ? "what finds those of this process" : "what makes them");
+    throw_error(ErrorCode::invalid_use, "devices of kind '{}' are registered without a function that {}", family.kind,
+                family.make ? "finds the devices of this process" : "makes them");
   families().push_back(family);
 }
 

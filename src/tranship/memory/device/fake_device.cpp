@@ -387,7 +387,7 @@ class QueuedStream : public Stream {
   }
   void check_given(std::uint64_t number) const {
     if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
-      throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} of work", number,
+      throw_error(ErrorCode::invalid_use, "there is no point {}: the stream of {} has been given {} of work", number,
                   to_string(device()), amount(given, "piece"));
   }
   [[noreturn]] void fail_late(std::uint64_t number) const {
@@ -681,16 +681,16 @@ class FakeDriver final : public Driver {
 };
 
 void check_options(const FakeDevices& fake) {
-  if (fake.count < 0) throw_error(ErrorCode::invalid_use, "{}; at least 0", amount(fake.count, "fake device"));
+  if (fake.count < 0) throw_error(ErrorCode::invalid_use, "FakeDevices::count is {}; it must be 0 or more", fake.count);
   if (fake.capacity_bytes < 0 || fake.delay_ns < 0)
-    throw_error(ErrorCode::invalid_use, "fake devices of {} with a delay of {} ns; both at least 0",
-                amount(fake.capacity_bytes, "byte"), fake.delay_ns);
+    throw_error(ErrorCode::invalid_use, "FakeDevices has capacity_bytes {} and delay_ns {}; both must be 0 or more",
+                fake.capacity_bytes, fake.delay_ns);
   if (fake.lost_after.size() > std::size_t(fake.count))
-    throw_error(ErrorCode::invalid_use, "losses of {}, of which there are {}",
-                amount(fake.lost_after.size(), "fake device"), fake.count);
+    throw_error(ErrorCode::invalid_use, "FakeDevices::lost_after lists {}, but count is {}",
+                amount(fake.lost_after.size(), "device"), fake.count);
   if (fake.memory_of.size() > std::size_t(fake.count))
-    throw_error(ErrorCode::invalid_use, "memories of {}, of which there are {}",
-                amount(fake.memory_of.size(), "fake device"), fake.count);
+    throw_error(ErrorCode::invalid_use, "FakeDevices::memory_of lists {}, but count is {}",
+                amount(fake.memory_of.size(), "device"), fake.count);
   for (int i = 0; i < int(fake.memory_of.size()); ++i)
     if (const int memory = fake.memory_of[std::size_t(i)]; memory < -1 || memory >= i)
       throw_error(ErrorCode::invalid_use, "fake:{} has the memory of device {}; it must be an earlier one, or -1", i,

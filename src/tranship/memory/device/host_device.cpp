@@ -83,7 +83,7 @@ std::size_t fresh_bytes_on_host() noexcept {
 
 void check_width(int width) {
   if (!can_move(ElementMap::copy, Arithmetic::none, width))
-    throw_error(ErrorCode::invalid_use, "elements of {}; a stream moves those of 1, 2, 4, 8 and 16",
+    throw_error(ErrorCode::invalid_use, "a stream cannot move elements of {}: it moves elements of 1, 2, 4, 8 and 16",
                 amount(width, "byte"));
 }
 

@@ -39,7 +39,7 @@ constexpr std::size_t bytes_of_class(int number) {
 int class_of(std::size_t size_bytes) {
   if (size_bytes <= bytes_of_class(0)) return 0;
   if (size_bytes > bytes_of_class(class_count - 1))
-    throw_error(ErrorCode::overflow, "a block of {}; the largest has {}", amount(size_bytes, "byte"),
+    throw_error(ErrorCode::overflow, "cannot allocate {}: the largest block has {}", amount(size_bytes, "byte"),
                 bytes_of_class(class_count - 1));
   // The last byte lies in [2^bits, 2^(bits+1)), in one of its quarters.
   const std::size_t last = size_bytes - 1;
