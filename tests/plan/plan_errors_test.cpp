@@ -95,7 +95,7 @@ TEST(HaloErrors, OffsetsMustBeStored) {
   };
   expect_error(ErrorCode::invalid_use, {"2 cells to the left", "stores 1"}, with({-2}));
   expect_error(ErrorCode::invalid_use, {"3 cells to the right", "stores 2"}, with({3}));
-  expect_error(ErrorCode::invalid_use, {"offset of 2 dimensions", "of 1"}, with({1, 0}));
+  expect_error(ErrorCode::invalid_use, {"offset has 2 dimensions", "the array has 1"}, with({1, 0}));
 }
 
 TEST(HaloErrors, ReplicatedArraysHaveNoHalo) {

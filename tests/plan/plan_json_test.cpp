@@ -151,7 +151,7 @@ TEST(PlanJson, LatticesComeBack) {
   short_text.erase(at, short_text.find(',', at) + 1 - at);
   const Result<TransferPlan> loaded = try_load_plan(short_text);
   ASSERT_FALSE(loaded.ok());
-  EXPECT_NE(loaded.error().message().find("a lattice of 10 numbers; 11 are expected"), std::string::npos)
+  EXPECT_NE(loaded.error().message().find("a lattice has 10 numbers; expected 11"), std::string::npos)
       << loaded.error().message();
 }
 
@@ -171,10 +171,10 @@ TEST(CheckPlan, SaysWhatIsWrongWithLattices) {
   expect("receives[0].axes[0][0].lattices[0]: target cells", [](RunLattice& l) { l.target.start = 3000; });
   expect("receives[0].axes[0][0].lattices[0]: target cells", [](RunLattice& l) { l.target.pitch = INT64_MAX; });
   expect("source cells", [](RunLattice& l) { l.source.start = -1; });
-  expect("are no lattice", [](RunLattice& l) { l.source.period = 18; });
-  expect("are no lattice", [](RunLattice& l) { l.source.count = 0; });
-  expect("are no lattice", [](RunLattice& l) { l.distance = INT64_MIN; });
-  expect("are no lattice", [](RunLattice& l) { l.source.period = l.target.period = 23 * 46; });
+  expect("do not form a lattice", [](RunLattice& l) { l.source.period = 18; });
+  expect("do not form a lattice", [](RunLattice& l) { l.source.count = 0; });
+  expect("do not form a lattice", [](RunLattice& l) { l.distance = INT64_MIN; });
+  expect("do not form a lattice", [](RunLattice& l) { l.source.period = l.target.period = 23 * 46; });
   expect("gives 0 stretches", [](RunLattice& l) { l.distance = INT64_MAX / 4; });
   // Another cell of the source for each of the target: some of these another part gives.
   expect("twice", [](RunLattice& l) { l.distance += 19; });
@@ -200,8 +200,9 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
        }},
       {"receives[0]: names slot 2 of 2", [](TransferPlan& p) { p.receives[0].source_slot = 2; }},
       {"sends[0]: names slot -1 of 2", [](TransferPlan& p) { p.sends[0].target_slot = -1; }},
-      {"receives[0]: goes from elements i8 to f64", [](TransferPlan& p) { p.slots[0].type = ElementType::i8; }},
-      {"receives[0]: element map accumulate in a plan of kind redistribution",
+      {"receives[0]: the source has elements i8, the target f64",
+       [](TransferPlan& p) { p.slots[0].type = ElementType::i8; }},
+      {"receives[0]: element map accumulate does not fit a plan of kind redistribution",
        [](TransferPlan& p) { p.receives[0].map = G::accumulate; }},
       {"sends[0]: element map copy in a plan of kind halo_adjoint",
        [](TransferPlan& p) {
@@ -229,7 +230,8 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.receives[0].peers.assign(p.receives[0].combinations(), 0);
        }},
       {"receives[0]: names replica 1 of 1", [](TransferPlan& p) { p.receives[0].peer_replica = 1; }},
-      {"receives[0]: a list of 1 peer beside grid 0", [](TransferPlan& p) { p.receives[0].peers = {0}; }},
+      {"receives[0]: the group has a list of 1 peer and names grid 0",
+       [](TransferPlan& p) { p.receives[0].peers = {0}; }},
       {"receives[0]: 0 peers for", [](TransferPlan& p) { p.receives[0].peer_grid = -1; }},
       {"sends[0]: peer -2 is below -1",
        [](TransferPlan& p) {
@@ -261,7 +263,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
        [](TransferPlan& p) {
          p.sends[0].axes[0][0].runs[0] = {.length = INT64_MAX, .count = INT64_MAX, .source_pitch = INT64_MIN};
        }},
-      {"receives[0]: element map minimum of elements c128",
+      {"receives[0]: element map minimum cannot be applied to elements c128",
        [](TransferPlan& p) {
          p = adjoint(p);
          p.slots[0].type = p.slots[1].type = ElementType::c128;
@@ -274,7 +276,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.slots[1].type = ElementType::c128;
          p.fills_after[0].combine = Combine::product;
        }},
-      {"fills_after[0]: replicates, and combines by maximum",
+      {"fills_after[0]: a fill that replicates cannot combine by maximum",
        [](TransferPlan& p) {
          p.fills_after[0].kind = LocalFillKind::replicate;
          p.fills_after[0].combine = Combine::maximum;
@@ -325,7 +327,7 @@ TEST(CheckPlan, ListsToo) {
       {"indexed_sends[0]: source cell 4 is outside [0, 4)",
        [](TransferPlan& p) { p.indexed_sends[0].source_cells[0] = 4; }},
       {"indexed_receives[0]: -2 elements per cell", [](TransferPlan& p) { p.indexed_receives[0].inner = -2; }},
-      {"indexed_receives[0]: 3 elements per cell are no trailing dimensions of [2, 2]",
+      {"indexed_receives[0]: 3 elements per cell do not fill the last dimensions of [2, 2]",
        [](TransferPlan& p) { p.indexed_receives[0].inner = 3; }},
       {"indexed_receives: cell 0 of slot 1 is written twice",
        [](TransferPlan& p) {
@@ -552,7 +554,7 @@ TEST(PlanJson, RefusesWhatIsNoPlan) {
        ErrorCode::bad_text, "fills_after[0].combine: expected sum, product, minimum or maximum, found \"least\""},
       {R"({"tranship_plan": 1, "kind": "halo", "rank": 0, "fills_after": [{"kind": "zero", "slot": 0,
            "axes": [[[1, 2]]]}]})",
-       ErrorCode::bad_text, "fills_after[0].axes[0][0]: a run of 2 numbers; 3, 6 or 8 are expected"},
+       ErrorCode::bad_text, "fills_after[0].axes[0][0]: a run has 2 numbers; expected 3, 6 or 8"},
       {R"({"tranship_plan": 1, "kind": "halo", "rank": 0, "fills_after": [{"kind": "zero", "slot": 0,
            "axes": [[[1, 2, 0.5]]]}]})",
        ErrorCode::bad_text, "fills_after[0].axes[0][0]: expected an integer, found 0.5"},

@@ -113,11 +113,14 @@ class Checker {
   void check_slots_and_map(const Moves& moves, const std::string& where) const {
     const Slot &source = slot(moves.source_slot, where), &target = slot(moves.target_slot, where);
     if (source.type != target.type)
-      refuse(where, "goes from elements {} to {}", tranship::name_of(source.type), tranship::name_of(target.type));
+      refuse(where, "the source has elements {}, the target {}", tranship::name_of(source.type),
+             tranship::name_of(target.type));
     if (combine_of(moves.map).has_value() != combines())
-      refuse(where, "element map {} in a plan of kind {}", tranship::name_of(moves.map), tranship::name_of(plan_.kind));
+      refuse(where, "element map {} does not fit a plan of kind {}", tranship::name_of(moves.map),
+             tranship::name_of(plan_.kind));
     if (!can_map(moves.map, source.type))
-      refuse(where, "element map {} of elements {}", tranship::name_of(moves.map), tranship::name_of(source.type));
+      refuse(where, "element map {} cannot be applied to elements {}", tranship::name_of(moves.map),
+             tranship::name_of(source.type));
   }
 
   static void check_dims(const std::vector<int>& dims, std::size_t count, End end, const std::string& where) {
@@ -163,7 +166,7 @@ class Checker {
                   end, end == mine ? extent : their_extent, where);
     }
     if (!lattice.is_sound())
-      refuse(where, "{} of {} every {} and {} of {} every {}, {} apart, are no lattice",
+      refuse(where, "{} of {} every {} and {} of {} every {}, {} apart, do not form a lattice",
              amount(lattice.source.count, "stretch", "stretches"), amount(lattice.source.length, "cell"),
              lattice.source.period, lattice.target.count, lattice.target.length, lattice.target.period,
              lattice.distance);
@@ -197,7 +200,7 @@ class Checker {
     for (const End end : {End::source, End::target}) {
       const Slot& one = plan_.slots[end == End::source ? group.source_slot : group.target_slot];
       if (one.local_extents.size() != int(tables))
-        refuse(where, "{} for a {} of {}", amount(tables, "table"), name_of(end),
+        refuse(where, "{} for a {} of {}: there must be one for each dimension", amount(tables, "table"), name_of(end),
                amount(one.local_extents.size(), "dimension"));
     }
     check_dims(group.source_dims, tables, End::source, where);
@@ -265,7 +268,8 @@ class Checker {
       return;
     }
     if (!group.peers.empty())
-      refuse(where, "a list of {} beside grid {}", amount(group.peers.size(), "peer"), group.peer_grid);
+      refuse(where, "the group has a list of {} and names grid {}: it may have only one of them",
+             amount(group.peers.size(), "peer"), group.peer_grid);
     if (group.peer_grid >= int(plan_.peer_grids.size()))
       refuse(where, "names grid {} of {}", group.peer_grid, plan_.peer_grids.size());
     const Grid& grid = plan_.peer_grids[group.peer_grid];
@@ -341,16 +345,16 @@ class Checker {
       if (trailing == inner) return checked_product(extents) / trailing;
       trailing *= extents[leading - 1];
     }
-    refuse(where, "{} per cell are no trailing dimensions of [{}]", amount(inner, "element"), to_string(extents));
+    refuse(where, "{} per cell do not fill the last dimensions of [{}]", amount(inner, "element"), to_string(extents));
   }
 
   void check_fill(const LocalFill& fill, const std::string& where) const {
     const Indices& extents = slot(fill.slot, where).local_extents;
     const ElementType type = plan_.slots[fill.slot].type;
     if (fill.kind == LocalFillKind::replicate && fill.combine != Combine::sum)
-      refuse(where, "replicates, and combines by {}", tranship::name_of(fill.combine));
+      refuse(where, "a fill that replicates cannot combine by {}", tranship::name_of(fill.combine));
     if (!can_map(map_of(fill.combine), type))
-      refuse(where, "combines elements {} by {}", tranship::name_of(type), tranship::name_of(fill.combine));
+      refuse(where, "elements {} cannot be combined by {}", tranship::name_of(type), tranship::name_of(fill.combine));
     if (int(fill.axes.size()) != extents.size())
       refuse(where, "{} for a slot of {}", amount(fill.axes.size(), "table"), amount(extents.size(), "dimension"));
     Indices sums;

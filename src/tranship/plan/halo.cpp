@@ -38,8 +38,8 @@ void check_options(const Distribution& array, const HaloOptions& options) {
   if (options.depth.value_or(0) < 0) throw_error(ErrorCode::invalid_use, "halo depth {} is negative", *options.depth);
   for (const Indices* depth : {&options.depth_low, &options.depth_high}) {
     if (!depth->empty() && depth->size() != dims)
-      throw_error(ErrorCode::invalid_use, "halo depths for {} of an array of {}", amount(depth->size(), "dimension"),
-                  dims);
+      throw_error(ErrorCode::invalid_use, "halo depths are given for {}, but the array has {}",
+                  amount(depth->size(), "dimension"), dims);
     for (int d = 0; d < depth->size(); ++d)
       if ((*depth)[d] < 0)
         throw_error(ErrorCode::invalid_use, "halo depth {} in dimension {} is negative", (*depth)[d], d);
@@ -50,7 +50,7 @@ void check_options(const Distribution& array, const HaloOptions& options) {
     check(depth_of(options, options.depth_high, d, overlap.right.width), overlap.right.width, d, "to the right");
     for (const Indices& offset : options.stencil.offsets) {
       if (offset.size() != dims)
-        throw_error(ErrorCode::invalid_use, "a stencil offset of {} for an array of {}",
+        throw_error(ErrorCode::invalid_use, "a stencil offset has {}, but the array has {}",
                     amount(offset.size(), "dimension"), dims);
       check(-offset[d], overlap.left.width, d, "to the left");
       check(offset[d], overlap.right.width, d, "to the right");
@@ -63,7 +63,7 @@ void check_cells(const Distribution& array, const std::vector<Box>& boxes) {
   for (const Box& box : boxes)
     for (const Indices* corner : {&box.lower, &box.upper})
       if (corner->size() != dims)
-        throw_error(ErrorCode::invalid_use, "a box of cells of {} for the halo of an array whose cells have {}",
+        throw_error(ErrorCode::invalid_use, "a box of cells has {}, but the cells of the array have {}",
                     amount(corner->size(), "dimension"), dims);
 }
 
@@ -370,8 +370,8 @@ Image plain_image(int slot, int dims) {
 TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options) {
   std::vector<const ArraySpec*> slots;
   if (!options.cells.empty() && options.cells.size() != fields.size())
-    throw_error(ErrorCode::invalid_use, "cells of {} for the halo of {}", amount(options.cells.size(), "array"),
-                fields.size());
+    throw_error(ErrorCode::invalid_use, "cells are given for {}, but the halo has {}",
+                amount(options.cells.size(), "array"), fields.size());
   for (const ArraySpec& field : fields) {
     if (!options.cells.empty()) check_cells(field.distribution, options.cells[slots.size()]);
     slots.push_back(&field);
@@ -391,8 +391,8 @@ TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloO
 TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
                        const TiledHaloOptions& options) {
   if (!options.cells.empty())
-    throw_error(ErrorCode::unsupported, "the halo of {} is not cut to cells of {}", amount(tiling.tiles(), "tile"),
-                amount(options.cells.size(), "array"));
+    throw_error(ErrorCode::unsupported, "the halo of {} cannot be cut to cells, which are given for {}",
+                amount(tiling.tiles(), "tile"), amount(options.cells.size(), "array"));
   const TiledFields tiled(tiling, fields, options.vectors);
   for (const ArraySpec* spec : tiled.slots()) check_options(spec->distribution, options);
 

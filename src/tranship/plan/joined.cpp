@@ -6,7 +6,7 @@
 namespace tranship {
 
 TransferPlan joined(std::vector<TransferPlan> plans) {
-  if (plans.empty()) throw_error(ErrorCode::invalid_use, "0 plans to join; at least 1 is needed");
+  if (plans.empty()) throw_error(ErrorCode::invalid_use, "no plans are given to join; at least 1 is needed");
   TransferPlan out = std::move(plans[0]);
   for (std::size_t i = 1; i < plans.size(); ++i) {
     TransferPlan& plan = plans[i];

@@ -209,7 +209,7 @@ Enum enum_of(const Enum (&all)[n], const Json& value, std::string_view where) {
 Run run_of(const Json& value, std::string_view where) {
   const std::size_t size = array_of(value, where).size();
   if (size != 3 && size != 6 && size != 8)
-    throw_error(ErrorCode::bad_text, "{}: a run of {}; 3, 6 or 8 are expected", where, amount(size, "number"));
+    throw_error(ErrorCode::bad_text, "{}: a run has {}; expected 3, 6 or 8", where, amount(size, "number"));
   Run run;
   Index* const members[] = {&run.source,       &run.target,       &run.length,      &run.count,
                             &run.source_pitch, &run.target_pitch, &run.source_step, &run.target_step};
@@ -233,8 +233,7 @@ void read_list(JsonObject& object, const char* key, T (*read)(const Json&, const
 
 RunLattice lattice_of(const Json& value, const std::string& where) {
   const std::size_t size = array_of(value, where).size();
-  if (size != 11)
-    throw_error(ErrorCode::bad_text, "{}: a lattice of {}; 11 are expected", where, amount(size, "number"));
+  if (size != 11) throw_error(ErrorCode::bad_text, "{}: a lattice has {}; expected 11", where, amount(size, "number"));
   RunLattice out;
   std::size_t i = 0;
   for (LocalComb* comb : {&out.source, &out.target})
@@ -400,7 +399,7 @@ std::string save_plan(const TransferPlan& plan) {
 Result<TransferPlan> try_load_plan(std::string_view text) {
   Result<TransferPlan> out = attempt([&] {
     if (text.size() > plan_text_bytes_max)
-      throw_error(ErrorCode::bad_file, "a plan of {}; at most {} are read", amount(text.size(), "byte"),
+      throw_error(ErrorCode::bad_file, "the plan has {}; at most {} are read", amount(text.size(), "byte"),
                   plan_text_bytes_max);
     TransferPlan plan = plan_of(parse_json(text));
     check_plan(plan).value();

@@ -259,11 +259,11 @@ Index runs_expected(const Distribution& array, const HaloOptions& options) {
 void check_plan_size(const ArraySpec& source, const ArraySpec& target, const StandsFor& named) {
   const Index expected = runs_expected(source.distribution, target.distribution);
   if (expected > plan_runs_max)
-    throw_error(ErrorCode::unsupported, "a plan of up to {} on one rank, at most {} are made: from {} to {}",
+    throw_error(ErrorCode::unsupported, "the plan may need {} on one rank, the limit is {}: from {} to {}",
                 amount(expected, "run"), plan_runs_max, to_text(named.source), to_text(named.target));
   const Index slices = slices_looked_at(source.distribution, target.distribution);
   if (slices > plan_slices_max)
-    throw_error(ErrorCode::unsupported, "planning looks at up to {} on one rank, at most {} are: from {} to {}",
+    throw_error(ErrorCode::unsupported, "planning may examine {} on one rank, the limit is {}: from {} to {}",
                 amount(slices, "slice"), plan_slices_max, to_text(named.source), to_text(named.target));
 }
 
@@ -274,7 +274,7 @@ void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
 void check_plan_size(const ArraySpec& array, const HaloOptions& options) {
   const Index expected = runs_expected(array.distribution, options);
   if (expected > plan_runs_max)
-    throw_error(ErrorCode::unsupported, "a halo of up to {} on one rank, at most {} are made: {}",
+    throw_error(ErrorCode::unsupported, "the halo may need {} on one rank, the limit is {}: {}",
                 amount(expected, "run"), plan_runs_max, to_text(array));
 }
 

@@ -64,11 +64,11 @@ std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, c
 
 void check_box(const Distribution& array, const char* what, const Indices& first, const Indices& extents) {
   if (first.size() != array.dims() || extents.size() != array.dims())
-    throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] of a {} of {}", to_string(first),
+    throw_error(ErrorCode::invalid_use, "the box from [{}] of extents [{}] does not fit a {} of {}", to_string(first),
                 to_string(extents), what, amount(array.dims(), "dimension"));
   for (int d = 0; d < array.dims(); ++d)
     if (first[d] < 0 || extents[d] < 0 || extents[d] > array.extents()[d] || first[d] > array.extents()[d] - extents[d])
-      throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] leaves the {} of extents [{}]",
+      throw_error(ErrorCode::invalid_use, "the box from [{}] of extents [{}] leaves the {} of extents [{}]",
                   to_string(first), to_string(extents), what, to_string(array.extents()));
 }
 
@@ -173,7 +173,7 @@ TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& targe
   const Distribution &from = source.distribution, &to = target.distribution;
   if (options.part) {
     if (from.is_indexed() || to.is_indexed())
-      throw_error(ErrorCode::unsupported, "a box of extents [{}] of arrays of which one is indexed",
+      throw_error(ErrorCode::unsupported, "a box of extents [{}] cannot be moved: one of the arrays is indexed",
                   to_string(options.part->extents));
     check_box(from, "source", options.part->source, options.part->extents);
     check_box(to, "target", options.part->target, options.part->extents);
