@@ -206,7 +206,7 @@ TEST(Language, a_block_of_a_group_does_its_part_alone) {
     EXPECT_EQ(first.shares, 2);
   }
   EXPECT_TRUE(verify(lowered).is_right()) << verify(lowered).text();
-  expect_refused([&] { ThreadBlocks::one_of(1, group); }, "thread block 1 is none of the 2 of the group");
+  expect_refused([&] { ThreadBlocks::one_of(1, group); }, "thread block 1 is not in the group of 2");
 }
 
 TEST(Language, semaphores_order_the_blocks_of_a_group) {
@@ -371,19 +371,19 @@ TEST(Language, refuses_what_no_program_can_have) {
   expect_refused([&] { Semaphore(program, 0, -1); }, "-1");
   expect_refused([&] { program.input(2); }, "rank 2");
   expect_refused([&] { program.scratch(0, -1); }, "-1");
-  expect_refused([&] { (void)in[{3, 5}]; }, "[3..5) of a buffer of 4 chunks");
+  expect_refused([&] { (void)in[{3, 5}]; }, "[3..5) is not a range of a buffer of 4 chunks");
   expect_refused([&] { (void)in[{-1, 2}]; }, "-1");
   expect_refused([&] { memory.put(at(out, 0), at(out, 1), 0); }, "chunk of rank 1");
-  expect_refused([&] { memory.put(out[{0, 2}], at(in, 1), 0); }, "2 chunks and a source of 1");
-  expect_refused([&] { memory.get(at(in, 0), out[{0, 2}], 0); }, "1 chunk and a source of 2");
-  expect_refused([&] { memory.put_packets(at(out, 0), at(in, 0), 0); }, "packets lie in scratch");
-  expect_refused([&] { port.put_packets(at(program.scratch(1, 1), 0), at(in, 0), 0); }, "packets lie in scratch");
-  expect_refused([&] { program.unpack_packets(at(in, 0), at(in, 1), 0); }, "packets lie in scratch");
-  expect_refused([&] { program.reduce(at(in, 0), {}, 0); }, "2 or more");
-  expect_refused([&] { program.reduce_packets(at(in, 0), {at(in, 1)}, 0); }, "packets lie in scratch");
+  expect_refused([&] { memory.put(out[{0, 2}], at(in, 1), 0); }, "the target has 2 chunks, the source 1");
+  expect_refused([&] { memory.get(at(in, 0), out[{0, 2}], 0); }, "the target has 1 chunk, the source 2");
+  expect_refused([&] { memory.put_packets(at(out, 0), at(in, 0), 0); }, "packets must lie in scratch");
+  expect_refused([&] { port.put_packets(at(program.scratch(1, 1), 0), at(in, 0), 0); }, "packets must lie in scratch");
+  expect_refused([&] { program.unpack_packets(at(in, 0), at(in, 1), 0); }, "packets must lie in scratch");
+  expect_refused([&] { program.reduce(at(in, 0), {}, 0); }, "no operand beside the first source");
+  expect_refused([&] { program.reduce_packets(at(in, 0), {at(in, 1)}, 0); }, "packets must lie in scratch");
   expect_refused([&] { program.copy(at(in, 0), at(scratch, 0), -1); }, "thread block -1");
   expect_refused([&] { program.copy(at(in, 0), at(scratch, 0), {0, 0}); }, "twice");
-  expect_refused([&] { program.barrier(0, {}); }, "0 thread blocks");
+  expect_refused([&] { program.barrier(0, {}); }, "at least 1 thread block");
   expect_refused([&] { CollectiveProgram("x", all_reduce(2), {.protocol = "Complex"}); }, "Complex");
   expect_refused([&] { CollectiveProgram("x", all_reduce(2), {.instances = 0}); }, "0 instances");
   expect_refused([&] { all_reduce(0); }, "0 ranks");

@@ -177,7 +177,7 @@ TEST(PlanFile, says_what_it_refuses) {
       << error_with("\"input_chunks\":4", "\"input_chunks\":1");
   const std::string range_of_messages = "\"min_message_size\":0,\"max_message_size\":18446744073709551615";
   EXPECT_EQ(error_with(range_of_messages, "\"min_message_size\":65,\"max_message_size\":64"),
-            "bad_file: messages of at least 65 and at most 64 bytes");
+            "bad_file: the smallest message, 65, is larger than the largest, 64 bytes");
   EXPECT_EQ(error_with(range_of_messages, "\"min_message_size\":64,\"max_message_size\":64"), "");
   EXPECT_EQ(error_with("{\"name\"", "{\"tb_id\": 3, \"name\""), "bad_text: tb_id has no meaning here");
 }

@@ -100,7 +100,7 @@ TEST(Predict, rates_that_a_machine_file_leaves_out_follow_from_others) {
               read_machine(R"({"format": "tranship machine 1", "name": "m", "thread_blocks": "in turn", "step_ns": 1,
                 "copy_gb_per_s": 10, "links": {"memory": {"latency_ns": 1, "put_gb_per_s": 4,
                 "short_put_gb_per_s": 2}}})");
-            }).find("links.memory.short_put_gb_per_s: no put is short without long_put_bytes"),
+            }).find("links.memory.short_put_gb_per_s: applies only with long_put_bytes above 0"),
             std::string::npos);
 }
 

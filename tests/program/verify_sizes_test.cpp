@@ -68,7 +68,7 @@ TEST(VerifySizes, loops_take_as_many_turns) {
   expect_right(sent_in_turns(gib, gib));
   expect_refused(sent_in_turns(gib / 2, gib), Finding::Kind::mismatch);
   EXPECT_EQ(error_of([] { (void)verify(sent_in_turns(gib, gib + 1)); }),
-            "unsupported: a proof of loops in turns of 1073741825 bytes; 1073741824 at most");
+            "unsupported: cannot verify loops in turns of 1073741825 bytes: the limit is 1073741824");
 }
 
 TEST(VerifySizes, loops_made_to_take_forever_are_given_up) {
@@ -105,7 +105,7 @@ TEST(VerifySizes, credits_run_out_whatever_their_number) {
     expect_refused(with_credits(credits, true), Finding::Kind::deadlock);
   }
   EXPECT_EQ(error_of([] { (void)verify(with_credits(1'000'000, false)); }),
-            "unsupported: a proof of loops beside a semaphore that begins with 1000000; 4096 at most");
+            "unsupported: cannot verify loops with a semaphore that begins at 1000000: the limit is 4096");
 }
 
 TEST(VerifySizes, turns_count_in_loops_that_move_nothing) {

@@ -90,10 +90,11 @@ LinkModel link_of(const Json& value, const std::string& where) {
   if (const Json* const bytes = from.find("long_put_bytes")) {
     out.long_put_bytes = index_of(*bytes, from.path("long_put_bytes"));
     if (out.long_put_bytes < 0)
-      throw_error(ErrorCode::bad_text, "{}: 0 or more, not {}", from.path("long_put_bytes"), out.long_put_bytes);
+      throw_error(ErrorCode::bad_text, "{}: must be 0 or more, found {}", from.path("long_put_bytes"),
+                  out.long_put_bytes);
   }
   if (out.long_put_bytes == 0 && from.find("short_put_gb_per_s") && !(out.short_put == out.put))
-    throw_error(ErrorCode::bad_text, "{}: no put is short without long_put_bytes", from.path("short_put_gb_per_s"));
+    throw_error(ErrorCode::bad_text, "{}: applies only with long_put_bytes above 0", from.path("short_put_gb_per_s"));
   out.packets = optional_rate(from, "packets_gb_per_s", out.put.times(0.5));
   out.read_reduce = optional_rate(from, "read_reduce_gb_per_s", out.get);
   out.reduce_put = optional_rate(from, "reduce_put_gb_per_s", out.put);
@@ -176,7 +177,7 @@ MachineModel read_machine(std::string_view text) {
   out.ranks_per_host = count_of(from, "ranks_per_host", 1);
   out.cores_per_host = count_of(from, "cores_per_host", 0);
   if (out.cores_per_host > 0 && out.blocks == MachineModel::Blocks::together)
-    throw_error(ErrorCode::bad_text, "cores_per_host: {}, where thread blocks run together; leave it out",
+    throw_error(ErrorCode::bad_text, "cores_per_host is {}, but thread blocks run together: leave it out",
                 amount(out.cores_per_host, "core"));
   out.core_switch_ns = optional_number(from, "core_switch_ns");
   out.launch_ns = optional_number(from, "launch_ns");

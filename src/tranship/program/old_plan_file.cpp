@@ -108,8 +108,8 @@ class OldRankReader {
       auto& ids = listed_[pair];
       for (const std::int32_t id : numbers_of(channels.at("cids"), channels.path("cids"))) {
         if (static_cast<std::size_t>(id) >= count_[pair])
-          throw_error(ErrorCode::bad_file, "{}: {} channel {} of {} between these buffers", channels.path("cids"),
-                      name_of(pair.kind), id, count_[pair]);
+          throw_error(ErrorCode::bad_file, "{}: {} channel {} does not exist: there are {} between these buffers",
+                      channels.path("cids"), name_of(pair.kind), id, count_[pair]);
         ids.push_back(static_cast<std::int32_t>(first_[pair]) + id);
         add_once(block_.channels[static_cast<std::size_t>(pair.kind)], ids.back());
       }
@@ -144,7 +144,7 @@ class OldRankReader {
     check_dependences(op);
     for (const char* const rank : {"src", "dst"})
       if (const Json* const named = op.find(rank); named && index_of(*named, op.path(rank)) != rank_)
-        throw_error(ErrorCode::bad_file, "{}: rank {} in a step of rank {}", op.path(rank),
+        throw_error(ErrorCode::bad_file, "{}: found rank {} in a step of rank {}", op.path(rank),
                     index_of(*named, op.path(rank)), rank_);
     const std::vector<At> in = read_channel_list(op, "i", step), out = read_channel_list(op, "o", step);
     if (shape.moves()) {
@@ -196,8 +196,8 @@ class OldRankReader {
       const std::int32_t number = number_of(one.at("id"), one.path("id"));
       const std::size_t count = listed == listed_.end() ? 0 : listed->second.size();
       if (static_cast<std::size_t>(number) >= count)
-        throw_error(ErrorCode::bad_file, "{}: channel {} of a block that has {} between these buffers", one.path("id"),
-                    number, count);
+        throw_error(ErrorCode::bad_file, "{}: channel {} does not exist: the block has {} between these buffers",
+                    one.path("id"), number, count);
       const Json* const offset = one.find("off");
       out.push_back({.channel = listed->second[static_cast<std::size_t>(number)],
                      .buffer = pair.peers,
@@ -238,8 +238,8 @@ class OldRankReader {
       }
     }
     if (used < local.size() || reached < remote.size())
-      throw_error(ErrorCode::bad_file, "{}: {} of this rank and {} of peers; the step takes {}", op.path(list_key),
-                  counted(Index(local.size()), "operand"), remote.size(), operands_text(letters));
+      throw_error(ErrorCode::bad_file, "{}: found {} of this rank and {} of peers; the step takes {}",
+                  op.path(list_key), counted(Index(local.size()), "operand"), remote.size(), operands_text(letters));
   }
 
   Operand remote_operand(const At& at, ChannelKind kind) {

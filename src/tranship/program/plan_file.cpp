@@ -20,7 +20,7 @@ using namespace plan_words;
 std::int32_t listed(const std::vector<std::int32_t>& list, std::int32_t number, const char* what,
                     std::string_view where) {
   if (static_cast<std::size_t>(number) >= list.size())
-    throw_error(ErrorCode::bad_file, "{}: {} {} of a block that has {}", where, what, number, list.size());
+    throw_error(ErrorCode::bad_file, "{}: {} {} does not exist: the block has {}", where, what, number, list.size());
   return list[static_cast<std::size_t>(number)];
 }
 
@@ -68,7 +68,7 @@ class RankReader {
       SwitchGroup out{.buffer = buffer, .ranks = numbers_of(group.at("ranks"), group.path("ranks"))};
       if (const Index size = index_of(group.at("size"), group.path("size"));
           size != static_cast<Index>(out.ranks.size()))
-        throw_error(ErrorCode::bad_file, "{}: {} in a group of {}", group.path("size"),
+        throw_error(ErrorCode::bad_file, "{}: found {} in a group of {}", group.path("size"),
                     amount(out.ranks.size(), "rank"), size);
       out_.switches.push_back(std::move(out));
     });
@@ -135,7 +135,7 @@ class RankReader {
     const StepShape& shape = shape_of(step.kind);
 
     if (const Json* const ids = op.find("channel_ids")) {
-      if (!type) throw_error(ErrorCode::bad_file, "{}: channels without a channel_type", op.path("channel_ids"));
+      if (!type) throw_error(ErrorCode::bad_file, "{}: found channels without a channel_type", op.path("channel_ids"));
       for (const std::int32_t id : numbers_of(*ids, op.path("channel_ids"))) {
         const std::int32_t channel =
             listed(block_.channels[static_cast<std::size_t>(step.channel)], id, "channel", op.path("channel_ids"));
@@ -200,7 +200,7 @@ class RankReader {
         out.buffer = buffer_of(object.at("type"), object.path("type"));
         if (const Json* const rank = object.find("rank"))
           if (const Index named = index_of(*rank, object.path("rank")); named != rank_)
-            throw_error(ErrorCode::bad_file, "{}: rank {} where rank {} is meant", object.path("rank"), named, rank_);
+            throw_error(ErrorCode::bad_file, "{}: found rank {}, expected rank {}", object.path("rank"), named, rank_);
         break;
       case Where::peer: {
         const std::string at = object.path("buffer_id");
@@ -221,7 +221,7 @@ class RankReader {
 
   const RemoteBuffer& listed_remote(std::int32_t id, std::string_view where) const {
     if (static_cast<std::size_t>(id) >= out_.remote_buffers.size())
-      throw_error(ErrorCode::bad_file, "{}: remote buffer {} of a rank that has {}", where, id,
+      throw_error(ErrorCode::bad_file, "{}: remote buffer {} does not exist: the rank has {}", where, id,
                   out_.remote_buffers.size());
     return out_.remote_buffers[static_cast<std::size_t>(id)];
   }
@@ -230,7 +230,8 @@ class RankReader {
     const std::int32_t id =
         listed(block_.channels[static_cast<std::size_t>(ChannelKind::switched)], number, "switch channel", where);
     if (static_cast<std::size_t>(id) >= out_.switches.size())
-      throw_error(ErrorCode::bad_file, "{}: switch channel {} of a rank that has {}", where, id, out_.switches.size());
+      throw_error(ErrorCode::bad_file, "{}: switch channel {} does not exist: the rank has {}", where, id,
+                  out_.switches.size());
     return {.buffer = out_.switches[static_cast<std::size_t>(id)].buffer, .via = id, .first = first, .count = count};
   }
 
@@ -239,14 +240,14 @@ class RankReader {
     const Json* const ids = op.find("channel_ids");
     const auto numbers = ids ? numbers_of(*ids, op.path("channel_ids")) : std::vector<std::int32_t>{0};
     if (numbers.size() != 1)
-      throw_error(ErrorCode::bad_file, "{}: {} where 1 is used", op.path("channel_ids"),
+      throw_error(ErrorCode::bad_file, "{}: found {}, expected 1", op.path("channel_ids"),
                   amount(numbers.size(), "channel"));
     const Index size = index_of(op.at("size"), op.path("size"));
     const Operand there = group_operand(numbers[0], index_of(op.at("buffer_offset"), op.path("buffer_offset")), size,
                                         op.path("channel_ids"));
     if (const BufferKind buffer = buffer_of(op.at("buffer_type"), op.path("buffer_type")); buffer != there.buffer)
-      throw_error(ErrorCode::bad_file, "{}: {} by a switch channel over {}", op.path("buffer_type"), name_of(buffer),
-                  name_of(there.buffer));
+      throw_error(ErrorCode::bad_file, "{}: found {}, but the switch channel is over {}", op.path("buffer_type"),
+                  name_of(buffer), name_of(there.buffer));
     const bool reduces = step.kind == StepKind::switch_reduce;
     const char* const key = reduces ? "dst_chunk" : "src_chunk";
     const Operand here =
@@ -440,7 +441,8 @@ Json* value_at(Json& document, std::string_view path) {
 
 Program read_program(std::string_view text) {
   if (text.size() > program_text_bytes_max)
-    throw_error(ErrorCode::bad_file, "a plan of {}; {} are read", amount(text.size(), "byte"), program_text_bytes_max);
+    throw_error(ErrorCode::bad_file, "the plan has {}; at most {} are read", amount(text.size(), "byte"),
+                program_text_bytes_max);
   const Json document = parse_json(text);
   Program program = is_old(document) ? read_old_program(document) : read_present_program(document);
   check_structure(program);

@@ -40,7 +40,7 @@ void keep_others(const JsonObject& object, std::vector<UnknownKey>& out) {
 
 void require_id(JsonObject& object, const char* what, Index place) {
   if (const Index id = index_of(object.at("id"), object.path("id")); id != place)
-    throw_error(ErrorCode::bad_file, "{}: {} {} at place {}", object.path("id"), what, id, place);
+    throw_error(ErrorCode::bad_file, "{}: found {} {} at place {}", object.path("id"), what, id, place);
 }
 
 void read_settings(JsonObject& top, Program& out) {
@@ -157,7 +157,7 @@ StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel,
   }
   if (!is_known) fail_word(where, word, "a step that is known here");
   if (!has_channel) throw_error(ErrorCode::bad_file, "{}: \"{}\" without a channel_type", where, word);
-  throw_error(ErrorCode::bad_file, "{}: \"{}\" does not go by a {} channel", where, word, name_of(channel));
+  throw_error(ErrorCode::bad_file, "{}: \"{}\" cannot use a {} channel", where, word, name_of(channel));
 }
 
 }  // namespace tranship::plan_words

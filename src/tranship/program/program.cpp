@@ -42,8 +42,8 @@ class Checker {
     if (program_.threads_per_block < 1)
       throw_error(ErrorCode::bad_file, "a block has at least 1 thread, not {}", program_.threads_per_block);
     if (program_.message_bytes_min > program_.message_bytes_max)
-      throw_error(ErrorCode::bad_file, "messages of at least {} and at most {}", program_.message_bytes_min,
-                  amount(program_.message_bytes_max, "byte"));
+      throw_error(ErrorCode::bad_file, "the smallest message, {}, is larger than the largest, {}",
+                  program_.message_bytes_min, amount(program_.message_bytes_max, "byte"));
     for (rank_ = 0; rank_ < size(); ++rank_) check_rank(own());
   }
 
@@ -69,7 +69,7 @@ class Checker {
     for (int kind = 0; kind < buffer_kinds; ++kind) {
       constexpr Index chunks_max = Index(1) << 22;
       if (rank.chunks[kind] < 0 || rank.chunks[kind] > chunks_max)
-        fail("the {} has {}; 0 to {} are possible", name_of(static_cast<BufferKind>(kind)),
+        fail("the {} has {}; it may have 0 to {}", name_of(static_cast<BufferKind>(kind)),
              amount(rank.chunks[kind], "chunk"), chunks_max);
     }
     for (const auto& peers : rank.peers)
@@ -83,7 +83,7 @@ class Checker {
     }
     for (const Index value : rank.semaphores)
       if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
-        fail("a semaphore begins at {}; 0 to {} are possible", value, std::numeric_limits<std::int32_t>::max());
+        fail("a semaphore begins at {}; it must begin at 0 to {}", value, std::numeric_limits<std::int32_t>::max());
     for (block_ = 0; block_ < static_cast<int>(rank.blocks.size()); ++block_)
       check_block(rank.blocks[std::size_t(block_)]);
   }
@@ -126,7 +126,8 @@ class Checker {
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
       fail("the block lists {} {} twice", what, *twice);
     for (const std::int32_t id : list)
-      if (id < 0 || static_cast<std::size_t>(id) >= count) fail("{} {} is none of the {} of the rank", what, id, count);
+      if (id < 0 || static_cast<std::size_t>(id) >= count)
+        fail("{} {} does not exist: the rank has {}", what, id, count);
     return sorted;
   }
 
@@ -166,7 +167,7 @@ class Checker {
       case StepKind::release:
         for (const std::int32_t id : step.ids)
           if (id < 0 || static_cast<std::size_t>(id) >= own().semaphores.size())
-            fail("semaphore {} is none of the {} of the rank", id, own().semaphores.size());
+            fail("semaphore {} does not exist: the rank has {}", id, own().semaphores.size());
         return;
       default:
         break;
@@ -181,17 +182,17 @@ class Checker {
         fail("{} channel {} is not in the list of the block", name_of(step.channel), id);
     const bool names_each = step.kind == StepKind::put_signal || step.kind == StepKind::put_signal_flush;
     if (names_each && step.ids.size() != step.operands.size() - static_cast<std::size_t>(step.sources))
-      fail("{} for {}", amount(step.ids.size(), "channel"),
+      fail("the step names {} for {}: it needs one for each target", amount(step.ids.size(), "channel"),
            amount(step.operands.size() - static_cast<std::size_t>(step.sources), "target"));
   }
 
   void check_operands(const Step& step, const StepShape& shape) const {
     const auto count = static_cast<std::int32_t>(step.operands.size());
     if (step.sources < 0 || step.sources > count)
-      fail("{} of its {} as sources", step.sources, amount(count, "operand"));
+      fail("sources is {}, but the step has {}", step.sources, amount(count, "operand"));
     const auto sources = static_cast<std::size_t>(step.sources), targets = static_cast<std::size_t>(count) - sources;
     if (!allows(shape.sources, sources) || !allows(shape.targets, targets))
-      fail("{} and {}; it takes {} as {}, and {} as {}", counted_or_no(sources, "source"),
+      fail("the step has {} and {}; it takes {} as {}, and {} as {}", counted_or_no(sources, "source"),
            counted_or_no(targets, "target"), operands_text(shape.sources), plural_of("source", shape.sources),
            operands_text(shape.targets), plural_of("target", shape.targets));
     if (shape.pairing == Pairing::pairs && sources != targets)
@@ -202,7 +203,7 @@ class Checker {
       const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
       check_operand(step.operands[i], what, step.channel);
       if (step.operands[i].count != step.operands[shape.pairing == Pairing::pairs ? i % sources : 0].count)
-        fail("operands of {} and {}", step.operands[0].count, amount(step.operands[i].count, "chunk"));
+        fail("operands differ in size: {} and {}", step.operands[0].count, amount(step.operands[i].count, "chunk"));
     }
   }
 
@@ -215,7 +216,7 @@ class Checker {
           fail("remote buffer {} is not in the list of the block for {} channels", operand.via, name_of(channel));
         const RemoteBuffer& remote = own().remote_buffers[static_cast<std::size_t>(operand.via)];
         if (remote.buffer != operand.buffer)
-          fail("an operand in {} by a remote buffer that is {}", name_of(operand.buffer), name_of(remote.buffer));
+          fail("the operand is in {}, but its remote buffer is {}", name_of(operand.buffer), name_of(remote.buffer));
         if (std::find(remote.access.begin(), remote.access.end(), channel) == remote.access.end())
           fail("remote buffer {} is not reached by {} channels", operand.via, name_of(channel));
         return check_range(operand, remote.rank, what);
@@ -225,7 +226,8 @@ class Checker {
           fail("switch channel {} is not in the list of the block", operand.via);
         const SwitchGroup& group = own().switches[static_cast<std::size_t>(operand.via)];
         if (group.buffer != operand.buffer)
-          fail("an operand in {} by a switch channel over {}", name_of(operand.buffer), name_of(group.buffer));
+          fail("the operand is in {}, but its switch channel is over {}", name_of(operand.buffer),
+               name_of(group.buffer));
         for (const Rank rank : group.ranks) check_range(operand, rank, what);
       }
     }
@@ -233,11 +235,11 @@ class Checker {
 
   void check_range(const Operand& operand, Rank rank, OperandShape what) const {
     if (what.format != OperandFormat::plain && operand.buffer != BufferKind::scratch)
-      fail("packets lie in scratch, not in {}", name_of(operand.buffer));
+      fail("packets must lie in scratch, not in {}", name_of(operand.buffer));
     const Index chunks = of(rank).chunks[static_cast<std::size_t>(operand.buffer)];
     if (operand.first < 0 || operand.count < 0 || operand.first > chunks || operand.count > chunks - operand.first)
-      fail("{} of rank {}, which has {}", chunks_text(name_of(operand.buffer), operand.first, operand.count), rank,
-           counted(chunks, "chunk"));
+      fail("the operand is {} of rank {}, which has {}",
+           chunks_text(name_of(operand.buffer), operand.first, operand.count), rank, counted(chunks, "chunk"));
   }
 
   const Program& program_;

@@ -124,8 +124,8 @@ MachineModel step_by_step() {
 Replay replay(const Program& program, const MachineModel& machine, const ReplayOptions& options) {
   check_structure(program);
   if (options.input_bytes < 0 || options.input_bytes > replayed_bytes_max)
-    throw_error(ErrorCode::invalid_use, "inputs of {}; at most {} are replayed", amount(options.input_bytes, "byte"),
-                replayed_bytes_max);
+    throw_error(ErrorCode::invalid_use, "cannot replay an input of {}: the limit is {}",
+                amount(options.input_bytes, "byte"), replayed_bytes_max);
   return replays::schedule(program, machine, options);
 }
 

@@ -56,7 +56,8 @@ std::string Verification::text() const {
 
 Verification verify(const Program& program, const VerifyOptions& options) {
   if (options.launches < 1)
-    throw_error(ErrorCode::invalid_use, "a proof of {}; at least 1", amount(options.launches, "launch", "launches"));
+    throw_error(ErrorCode::invalid_use, "cannot verify {}: at least 1 is needed",
+                amount(options.launches, "launch", "launches"));
   check_structure(program);
   const CollectiveMeaning meaning(program);
   const std::vector<Cut> cuts = verification::cuts_of(program);

@@ -104,20 +104,22 @@ Program make_program(std::string_view name, const AlgorithmOptions& options) {
     throw_error(ErrorCode::invalid_use, "there is no algorithm \"{}\"; there are {}", name, names_like(name));
   constexpr Rank ranks_max = 1024;  // each talks to all others: a million channels
   if (options.ranks < 1 || options.ranks > ranks_max)
-    throw_error(ErrorCode::invalid_use, "{} of {}; 1 to {} are possible", name, amount(options.ranks, "rank"),
-                ranks_max);
+    throw_error(ErrorCode::invalid_use, "{} is not defined for {}: 1 to {} are possible", name,
+                amount(options.ranks, "rank"), ranks_max);
   if (options.root < 0 || options.root >= options.ranks)
-    throw_error(ErrorCode::invalid_use, "the root {} of {}", options.root, amount(options.ranks, "rank"));
+    throw_error(ErrorCode::invalid_use, "root {} does not exist: there {} {}", options.root,
+                plural(options.ranks, "is", "are"), amount(options.ranks, "rank"));
   if (options.in_place && !entry->what.can_be_in_place)
     throw_error(ErrorCode::invalid_use, "{} cannot be done in place", name);
   if (options.ranks_per_node != 0 && !entry->what.has_nodes)
-    throw_error(ErrorCode::invalid_use, "{} in nodes of {}: it has no nodes; allreduce/hierarchical has", name,
+    throw_error(ErrorCode::invalid_use, "{} cannot be divided into nodes of {}; allreduce/hierarchical can", name,
                 amount(options.ranks_per_node, "rank"));
   AlgorithmOptions all = options;
   if (entry->what.has_nodes) {
     if (all.ranks_per_node == 0) all.ranks_per_node = all.ranks;
     if (all.ranks_per_node < 1 || all.ranks % all.ranks_per_node != 0)
-      throw_error(ErrorCode::invalid_use, "{} in nodes of {}", amount(all.ranks, "rank"), all.ranks_per_node);
+      throw_error(ErrorCode::invalid_use, "{} cannot be divided into nodes of {}", amount(all.ranks, "rank"),
+                  all.ranks_per_node);
   }
   return entry->make(all);
 }

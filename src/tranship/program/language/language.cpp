@@ -26,7 +26,7 @@ void check_rank(const ProgramDraft& program, tranship::Rank rank, const char* wh
 
 void check_chunk(const ProgramDraft& program, const Chunk& chunk, tranship::Rank owner, const char* what) {
   if (chunk.rank != owner)
-    throw_error(ErrorCode::invalid_use, "the {} is a chunk of rank {}, and this operation takes one of rank {}", what,
+    throw_error(ErrorCode::invalid_use, "the {} is a chunk of rank {}, but this operation takes one of rank {}", what,
                 chunk.rank, owner);
   check_rank(program, chunk.rank, "rank");
   const Index chunks = program.resources(chunk.rank).chunks[static_cast<std::size_t>(chunk.buffer)];
@@ -37,13 +37,14 @@ void check_chunk(const ProgramDraft& program, const Chunk& chunk, tranship::Rank
 
 void check_sizes(const Chunk& target, const Chunk& source) {
   if (target.count != source.count)
-    throw_error(ErrorCode::invalid_use, "a target of {} and a source of {}", counted(target.count, "chunk"),
+    throw_error(ErrorCode::invalid_use, "the target has {}, the source {}", counted(target.count, "chunk"),
                 source.count);
 }
 
 void check_scratch(const Chunk& chunk, const char* what) {
   if (chunk.buffer != BufferKind::scratch)
-    throw_error(ErrorCode::invalid_use, "the {} is in {}; packets lie in scratch", what, name_of(chunk.buffer));
+    throw_error(ErrorCode::invalid_use, "the {} is in {}, but packets must lie in scratch", what,
+                name_of(chunk.buffer));
 }
 
 Operand operand_of(const Chunk& chunk, std::int32_t via = -1) {
@@ -158,11 +159,11 @@ Draft reduction_draft(const ProgramDraft& program, StepKind step, tranship::Rank
   check_chunk(program, source, rank, "source");
   check_chunk(program, target, rank, "target");
   check_sizes(target, source);
-  if (others.empty()) throw_error(ErrorCode::invalid_use, "a reduction of 1 chunk: it takes 2 or more");
+  if (others.empty()) throw_error(ErrorCode::invalid_use, "reduce: there is no operand beside the first source");
   for (const Chunk& other : others)
     if (other.count != source.count)
-      throw_error(ErrorCode::invalid_use, "a reduction of {} with an operand of {}", counted(source.count, "chunk"),
-                  other.count);
+      throw_error(ErrorCode::invalid_use, "reduce: the source has {}, an operand has {}",
+                  counted(source.count, "chunk"), other.count);
   Draft draft;
   draft.step.kind = step;
   draft.step.reduction = options.reduction;
@@ -225,8 +226,8 @@ Collective custom(std::vector<Index> input_chunks, std::vector<Index> output_chu
 
 Chunk Buffer::operator[](Range range) const {
   if (range.begin < 0 || range.end < range.begin || range.end > chunks_)
-    throw_error(ErrorCode::invalid_use, "[{}..{}) of a buffer of {} ({} of rank {})", range.begin, range.end,
-                counted(chunks_, "chunk"), name_of(kind_), rank_);
+    throw_error(ErrorCode::invalid_use, "[{}..{}) is not a range of a buffer of {} ({} of rank {})", range.begin,
+                range.end, counted(chunks_, "chunk"), name_of(kind_), rank_);
   return {rank_, kind_, first_ + range.begin, range.end - range.begin};
 }
 
@@ -235,14 +236,14 @@ ThreadBlocks::ThreadBlocks(std::vector<int> group) : ids_(std::move(group)), sha
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     throw_error(ErrorCode::invalid_use, "thread block {} is twice in a group of {}", *twice, ids_.size());
-  if (ids_.empty()) throw_error(ErrorCode::invalid_use, "a group of 0 thread blocks; 1 or more are needed");
+  if (ids_.empty()) throw_error(ErrorCode::invalid_use, "a group needs at least 1 thread block");
 }
 
 ThreadBlocks ThreadBlocks::one_of(int block, std::vector<int> group) {
   ThreadBlocks out(std::move(group));
   const auto at = std::find(out.ids_.begin(), out.ids_.end(), block);
   if (at == out.ids_.end())
-    throw_error(ErrorCode::invalid_use, "thread block {} is none of the {} of the group", block, out.ids_.size());
+    throw_error(ErrorCode::invalid_use, "thread block {} is not in the group of {}", block, out.ids_.size());
   out.first_share_ = static_cast<int>(at - out.ids_.begin());
   out.ids_ = {block};
   return out;
@@ -251,22 +252,23 @@ ThreadBlocks ThreadBlocks::one_of(int block, std::vector<int> group) {
 CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Options options)
     : draft_(std::make_unique<ProgramDraft>()) {
   if (options.protocol != "Simple" && options.protocol != "LL")
-    throw_error(ErrorCode::invalid_use, "the protocol \"{}\"; it is \"Simple\" or \"LL\"", options.protocol);
+    throw_error(ErrorCode::invalid_use, "the protocol is \"{}\"; it must be \"Simple\" or \"LL\"", options.protocol);
   if (options.instances < 1)
-    throw_error(ErrorCode::invalid_use, "{}; 1 or more are possible", amount(options.instances, "instance"));
+    throw_error(ErrorCode::invalid_use, "the program has {}; at least 1 is needed",
+                amount(options.instances, "instance"));
   if (options.threads_per_block < 1)
-    throw_error(ErrorCode::invalid_use, "{} per block; 1 or more are possible",
+    throw_error(ErrorCode::invalid_use, "{} per block; at least 1 is needed",
                 amount(options.threads_per_block, "thread"));
   if (options.buffer_alignment < 1)
-    throw_error(ErrorCode::invalid_use, "buffers aligned to {}; 1 or more are possible",
+    throw_error(ErrorCode::invalid_use, "buffers are aligned to {}; at least 1 is needed",
                 amount(options.buffer_alignment, "byte"));
   if (options.message_bytes_min > options.message_bytes_max)
-    throw_error(ErrorCode::invalid_use, "messages of at least {} and at most {}", options.message_bytes_min,
-                amount(options.message_bytes_max, "byte"));
+    throw_error(ErrorCode::invalid_use, "the smallest message, {}, is larger than the largest, {}",
+                options.message_bytes_min, amount(options.message_bytes_max, "byte"));
   const std::size_t ranks = collective.input_chunks.size();
   if (ranks != collective.output_chunks.size())
-    throw_error(ErrorCode::invalid_use, "a collective of {} and {}", amount(ranks, "input"),
-                amount(collective.output_chunks.size(), "output"));
+    throw_error(ErrorCode::invalid_use, "a collective has {} and {}: their numbers must be equal",
+                amount(ranks, "input"), amount(collective.output_chunks.size(), "output"));
   if (ranks < 1 || ranks > static_cast<std::size_t>(ranks_max))
     throw_error(ErrorCode::invalid_use, "a collective of {}; 1 to {} are possible", amount(ranks, "rank"), ranks_max);
   Program& header = draft_->header;
@@ -284,7 +286,8 @@ CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Op
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const Index input = collective.input_chunks[rank], output = collective.output_chunks[rank];
     if (input < 0 || output < 0)
-      throw_error(ErrorCode::invalid_use, "buffers of {} and {} (rank {})", input, counted(output, "chunk"), rank);
+      throw_error(ErrorCode::invalid_use, "buffers have {} and {}: both must be 0 or more (rank {})", input,
+                  counted(output, "chunk"), rank);
     header.ranks[rank].chunks[static_cast<int>(BufferKind::input)] = input;
     header.ranks[rank].chunks[static_cast<int>(BufferKind::output)] = output;
   }
@@ -314,7 +317,8 @@ Buffer CollectiveProgram::output(tranship::Rank rank) const {
 }
 Buffer CollectiveProgram::scratch(tranship::Rank rank, Index chunks) {
   const Index first = chunks_of(rank, BufferKind::scratch);
-  if (chunks < 0) throw_error(ErrorCode::invalid_use, "a scratch buffer of {}", counted(chunks, "chunk"));
+  if (chunks < 0)
+    throw_error(ErrorCode::invalid_use, "a scratch buffer has {}: it must have 0 or more", counted(chunks, "chunk"));
   draft_->resources(rank).chunks[static_cast<int>(BufferKind::scratch)] = checked_add(first, chunks);
   return {rank, BufferKind::scratch, first, chunks};
 }
@@ -341,7 +345,7 @@ void CollectiveProgram::reduce_packets(const Chunk& source, const std::vector<Ch
 
 void CollectiveProgram::barrier(tranship::Rank rank, const std::vector<int>& blocks, CallSite where) {
   check_rank(*draft_, rank, "rank");
-  if (blocks.empty()) throw_error(ErrorCode::invalid_use, "a barrier of 0 thread blocks; 1 or more meet");
+  if (blocks.empty()) throw_error(ErrorCode::invalid_use, "a barrier needs at least 1 thread block");
   Draft draft;
   if (blocks.size() > 1) {
     std::vector<int> group = ThreadBlocks(blocks).ids();
@@ -457,7 +461,7 @@ void PortChannel::read_put_packets(const Chunk& target, const Chunk& source, con
 
 SwitchChannel::SwitchChannel(CollectiveProgram& program, std::vector<tranship::Rank> ranks, BufferKind buffer)
     : draft_(program.draft_.get()), ranks_(std::move(ranks)), buffer_(buffer) {
-  if (ranks_.empty()) throw_error(ErrorCode::invalid_use, "a switch channel of 0 ranks; 1 or more are needed");
+  if (ranks_.empty()) throw_error(ErrorCode::invalid_use, "a switch channel needs at least 1 rank");
   std::vector<tranship::Rank> sorted = ranks_;
   std::sort(sorted.begin(), sorted.end());
   for (const tranship::Rank rank : sorted) check_rank(*draft_, rank, "rank");
@@ -473,7 +477,7 @@ SwitchChannel::SwitchChannel(CollectiveProgram& program, std::vector<tranship::R
 std::int32_t SwitchChannel::id_at(tranship::Rank rank) const {
   const auto at = std::find(ranks_.begin(), ranks_.end(), rank);
   if (at == ranks_.end())
-    throw_error(ErrorCode::invalid_use, "rank {} is none of the {} of the switch channel", rank,
+    throw_error(ErrorCode::invalid_use, "rank {} is not among the {} of the switch channel", rank,
                 amount(ranks_.size(), "rank"));
   return ids_[static_cast<std::size_t>(at - ranks_.begin())];
 }
@@ -527,7 +531,7 @@ Semaphore::Semaphore(CollectiveProgram& program, tranship::Rank rank, Index init
     : draft_(program.draft_.get()), rank_(rank) {
   check_rank(*draft_, rank, "rank");
   if (initial_value < 0)
-    throw_error(ErrorCode::invalid_use, "a semaphore that begins at {}; 0 or more are possible", initial_value);
+    throw_error(ErrorCode::invalid_use, "a semaphore begins at {}; it must begin at 0 or more", initial_value);
   auto& semaphores = draft_->resources(rank).semaphores;
   id_ = static_cast<std::int32_t>(semaphores.size());
   semaphores.push_back(initial_value);
@@ -546,7 +550,7 @@ void Semaphore::release(int block, DataSync data_sync, CallSite where) {
 LoopIterationContext::LoopIterationContext(CollectiveProgram& program, LoopShape shape) : draft_(program.draft_.get()) {
   if (draft_->in_loop) throw_error(ErrorCode::invalid_use, "a loop within a loop: loops do not nest");
   if (shape.unit_bytes < 1 || shape.chunks < 1)
-    throw_error(ErrorCode::invalid_use, "a loop over units of {} of {}; both are 1 or more",
+    throw_error(ErrorCode::invalid_use, "a loop over units of {} of {}; both must be 1 or more",
                 amount(shape.unit_bytes, "byte"), amount(shape.chunks, "chunk"));
   draft_->in_loop = true;
   draft_->loop_shape = shape;

@@ -147,7 +147,7 @@ void replicate(ProgramDraft& program) {
     const auto largest = std::max({resources.peers[0].size(), resources.peers[1].size(), resources.switches.size(),
                                    resources.semaphores.size(), program.ranks[rank].blocks.size()});
     if (static_cast<Index>(largest) > numbers_max / count)
-      throw_error(ErrorCode::invalid_use, "{} of {} or channels; {} are possible", amount(count, "instance"),
+      throw_error(ErrorCode::invalid_use, "{} of {} or channels each exceed the limit of {}", amount(count, "instance"),
                   amount(largest, "block"), numbers_max / std::max<Index>(1, static_cast<Index>(largest)));
     if (program.options.replication == ReplicationPolicy::interleaved)
       for (Index& chunks : resources.chunks) chunks = checked_multiply(chunks, count);

@@ -349,7 +349,7 @@ class Scheduler {
 
   std::int32_t add(const StepEvent& event) {
     if (Index(out_.events.size()) >= options_.events_max)
-      throw_error(ErrorCode::invalid_use, "a launch of more than {}, those of loops counted each time",
+      throw_error(ErrorCode::invalid_use, "one launch runs more than {}, counting every pass of a loop",
                   amount(options_.events_max, "step"));
     out_.events.push_back(event);
     return static_cast<std::int32_t>(out_.events.size()) - 1;

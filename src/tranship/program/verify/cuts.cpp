@@ -46,10 +46,10 @@ Extremes extremes_of(const Program& program) {
     out.loop = loop;
     constexpr Index chunks_max = Index(1) << 22;  // of any buffer
     if (loop->chunks > chunks_max)
-      throw_error(ErrorCode::unsupported, "a proof of loops over {}; {} at most", amount(loop->chunks, "chunk"),
+      throw_error(ErrorCode::unsupported, "cannot verify loops over {}: the limit is {}", amount(loop->chunks, "chunk"),
                   chunks_max);
     if (turn_units(*loop) > turn_units_max)
-      throw_error(ErrorCode::unsupported, "a proof of loops in turns of {}; {} at most",
+      throw_error(ErrorCode::unsupported, "cannot verify loops in turns of {}: the limit is {}",
                   amount(loop->unit_bytes, "byte"), turn_units_max * cut_unit_bytes);
   };
   for (const RankProgram& rank : program.ranks) {
@@ -57,7 +57,7 @@ Extremes extremes_of(const Program& program) {
     for (const Index initial : rank.semaphores) out.semaphore_max = std::max(out.semaphore_max, initial);
   }
   if (out.loop && out.semaphore_max > semaphore_max)
-    throw_error(ErrorCode::unsupported, "a proof of loops beside a semaphore that begins with {}; {} at most",
+    throw_error(ErrorCode::unsupported, "cannot verify loops with a semaphore that begins at {}: the limit is {}",
                 out.semaphore_max, semaphore_max);
   return out;
 }
@@ -168,7 +168,7 @@ std::vector<Cut> cuts_of(const Program& program) {
   Index looked_at = 0;
   for (const Index units : sizes) looked_at += boundaries(units);
   if (looked_at > boundaries_most)
-    throw_error(ErrorCode::unsupported, "a proof that looks at {} of shares and turns; {} at most",
+    throw_error(ErrorCode::unsupported, "verification would examine {} of shares and turns: the limit is {}",
                 amount(looked_at, "boundary", "boundaries"), boundaries_most);
   for (Index units = 1; units <= std::min(stable, sizes_max) && looked_at < boundaries_max; ++units)
     if (sizes.insert(units).second) looked_at += boundaries(units);

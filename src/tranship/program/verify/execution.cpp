@@ -41,12 +41,11 @@ void Execution::run() {
 void Execution::spend(Index work) {
   out_.work += work;
   if (stamps_ > options_.accesses_max)
-    throw_error(ErrorCode::unsupported,
-                "a proof that notes more than {} at a time; this program of {} and {} takes more",
+    throw_error(ErrorCode::unsupported, "verification keeps at most {} at a time; this program of {} and {} needs more",
                 amount(options_.accesses_max, "access", "accesses"), amount(size(), "rank"),
                 amount(count_steps(program_), "step"));
   if (out_.work > options_.work_max)
-    throw_error(ErrorCode::unsupported, "a proof of more than {}; this program of {} and {} takes more",
+    throw_error(ErrorCode::unsupported, "verification makes at most {}; this program of {} and {} needs more",
                 amount(options_.work_max, "comparison"), amount(size(), "rank"), amount(count_steps(program_), "step"));
 }
 
