@@ -127,8 +127,8 @@ TEST(PlanPrograms, say_what_they_cannot_do) {
   const std::string rows = "f64[8,6] @ 2x1 : block, whole", columns = "f64[8,6] @ 1x2 : whole, block";
   std::vector<TransferPlan> plans = redistribution_plans(rows, columns, 2);
   std::swap(plans[0], plans[1]);
-  EXPECT_NE(refusal(plans).find("plan 0 is that of rank 1"), std::string::npos);
-  EXPECT_NE(refusal({}).find("0 plans"), std::string::npos);
+  EXPECT_NE(refusal(plans).find("plan 0 belongs to rank 1"), std::string::npos);
+  EXPECT_NE(refusal({}).find("no plans are given"), std::string::npos);
   plans = redistribution_plans(rows, columns, 2);
   for (TransferPlan& plan : plans) plan = adjoint(plan);
   EXPECT_NE(refusal(plans).find("combines"), std::string::npos);

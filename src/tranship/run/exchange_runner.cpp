@@ -18,8 +18,7 @@ void ExchangeRunner::set_up(std::vector<Measured> measured) {
 void ExchangeRunner::bind(std::span<const StridedView> views) {
   if (!setup_.terms().is_snapshot())
     throw_error(ErrorCode::invalid_use,
-                "peers read and write the arrays of an exchange, unless it takes a snapshot: they stay where they were "
-                "(rank {})",
+                "bind() needs Sources::snapshot: peers access the arrays of this exchange directly (rank {})",
                 setup_.terms().rank());
   check_not_in_flight(Side::both);
   setup_.bind(views);
@@ -43,7 +42,7 @@ void ExchangeRunner::check_can_start(Side side) const {
     for (const auto& arrays : terms.slots)
       for (const ExchangeArray& array : arrays) check_has_memory(array, terms.rank());
   if (side != Side::both && !terms.are_apart())
-    throw_error(ErrorCode::invalid_use, "an exchange that was not made with Halves::apart is started as a whole");
+    throw_error(ErrorCode::invalid_use, "this exchange was not made with Halves::apart: start both sides together");
 }
 
 void ExchangeRunner::start(Side side, CallSite where) {

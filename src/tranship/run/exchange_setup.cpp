@@ -60,7 +60,8 @@ void ExchangeSetup::run() {
 void ExchangeSetup::check_terms() const {
   const TransferPlan& plan = terms_.plan;
   const Rank rank = terms_.rank();
-  if (plan.rank != rank) throw_error(ErrorCode::invalid_use, "the plan of rank {} is run by rank {}", plan.rank, rank);
+  if (plan.rank != rank)
+    throw_error(ErrorCode::invalid_use, "the plan belongs to rank {}, but rank {} runs it", plan.rank, rank);
   check_plan(plan).value();
   check_slots(plan, terms_.slots, terms_.world.size(), terms_.options.sources);
   if (terms_.is_snapshot()) {
@@ -70,7 +71,8 @@ void ExchangeSetup::check_terms() const {
     if (terms_.are_apart())
       throw_error(ErrorCode::invalid_use, "an exchange in halves takes no snapshot (rank {})", rank);
     if (terms_.options.schedule == Schedule::direct)
-      throw_error(ErrorCode::invalid_use, "what is sent from a snapshot is staged, not direct (rank {})", rank);
+      throw_error(ErrorCode::invalid_use,
+                  "an exchange with a snapshot is staged: schedule direct is not possible (rank {})", rank);
   }
   if (terms_.are_apart() && plan.kind != PlanKind::redistribution)
     throw_error(ErrorCode::invalid_use, "a plan of kind {} runs as a whole, not in halves (rank {})",
@@ -186,8 +188,8 @@ void ExchangeSetup::find_inboxes() {
 void ExchangeSetup::bind(std::span<const StridedView> views) {
   const Rank rank = terms_.rank();
   if (views.size() != terms_.arrays())
-    throw_error(ErrorCode::invalid_use, "{} for an exchange of {} (rank {})", amount(views.size(), "array"),
-                terms_.arrays(), rank);
+    throw_error(ErrorCode::invalid_use, "{} for an exchange of {}: give as many as were planned (rank {})",
+                amount(views.size(), "array"), terms_.arrays(), rank);
   const auto swap_views = [&](std::vector<StridedView>& with) {
     std::size_t i = 0;
     for (auto& arrays : terms_.slots)

@@ -18,8 +18,8 @@ void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
     throw_error(ErrorCode::mismatch, "{} has local extents [{}], the plan [{}] (rank {})", array.name,
                 to_string(view.extents), to_string(slot.local_extents), rank);
   if (view.strides.size() != view.extents.size())
-    throw_error(ErrorCode::invalid_use, "{} has {} and {} (rank {})", array.name, amount(view.extents.size(), "extent"),
-                amount(view.strides.size(), "stride"), rank);
+    throw_error(ErrorCode::invalid_use, "{} has {} and {}: give one stride per extent (rank {})", array.name,
+                amount(view.extents.size(), "extent"), amount(view.strides.size(), "stride"), rank);
   if (view.imaginary && !is_complex(view.type))
     throw_error(ErrorCode::invalid_use, "{} of {} has an imaginary plane (rank {})", array.name, name_of(view.type),
                 rank);
@@ -106,11 +106,11 @@ void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots) {
 
 void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size, Sources sources) {
   if (slots.size() != plan.slots.size())
-    throw_error(ErrorCode::invalid_use, "the plan has {}, {} are given (rank {})", amount(plan.slots.size(), "slot"),
-                amount(slots.size(), "array"), plan.rank);
+    throw_error(ErrorCode::invalid_use, "the plan has {}, but arrays are given for {} (rank {})",
+                amount(plan.slots.size(), "slot"), slots.size(), plan.rank);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].empty())
-      throw_error(ErrorCode::invalid_use, "slot {} of the plan has 0 arrays (rank {})", i, plan.rank);
+      throw_error(ErrorCode::invalid_use, "no array is given for slot {} of the plan (rank {})", i, plan.rank);
     for (const ExchangeArray& array : slots[i]) {
       check_view(array, plan.slots[i], plan.rank);
       if (sources == Sources::in_place) check_has_memory(array, plan.rank);
@@ -122,8 +122,8 @@ void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world
                   plan.rank);
     const std::size_t from = slots[std::size_t(source_slot)].size(), to = slots[std::size_t(target_slot)].size();
     if (from != to)
-      throw_error(ErrorCode::invalid_use, "the plan moves slot {} of {} to slot {} of {} (rank {})", source_slot,
-                  amount(from, "array"), target_slot, to, plan.rank);
+      throw_error(ErrorCode::invalid_use, "the plan moves slot {}, which has {}, to slot {}, which has {} (rank {})",
+                  source_slot, amount(from, "array"), target_slot, to, plan.rank);
   };
   const auto check_group = [&](const Transfer& t) {
     check_transfer(t.peer, t.group->source_slot, t.group->target_slot);

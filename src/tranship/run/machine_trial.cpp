@@ -352,7 +352,7 @@ Index measured_bytes(Rank ranks, const MachineTrial& trial, MachineChecks checks
 
 MeasuredMachine measure_machine(World& world, const MachineTrial& trial, MachineChecks checks) {
   if (world.size() < 2)
-    throw_error(ErrorCode::invalid_use, "what ranks do together is measured with at least 2, not {}", world.size());
+    throw_error(ErrorCode::invalid_use, "measuring a machine needs at least 2 ranks, the world has {}", world.size());
   const Ring ring(world.size());
   ProgramStopwatch watch(world, trial.launches, trial.passes, ring.one_signal_around());
   std::vector<std::shared_ptr<const Program>> programs;

@@ -104,12 +104,13 @@ class ProgramExecutor::State {
 
   void set_up(const Program& program, Index elements, ElementType type, CallSite where) {
     if (static_cast<Index>(program.ranks.size()) != world_.size())
-      throw_error(ErrorCode::invalid_use, "a program for {} in a world of {}", amount(program.ranks.size(), "rank"),
-                  world_.size());
+      throw_error(ErrorCode::invalid_use, "the program is for {}, the world has {}",
+                  amount(program.ranks.size(), "rank"), world_.size());
     compare_programs(program, elements, type, where);
     meets_between_ = verdict_on(world_, program, where).needs_meeting;
     if (16 % width_ != 0)
-      throw_error(ErrorCode::unsupported, "programs on elements of {} ({})", amount(width_, "byte"), name_of(type));
+      throw_error(ErrorCode::unsupported, "programs cannot run on elements of {} ({}): the size must divide 16 bytes",
+                  amount(width_, "byte"), name_of(type));
     check_reductions(program, type);
     chunking_ = chunking_of(program, world_.rank(), elements, width_);
     const ChannelEnds ends(program);
@@ -255,7 +256,7 @@ Index elements_of(const Program& program, Rank rank, const RankElements& own) {
     if (chunks_of(at, BufferKind::input) == 0 && chunks_of(at, BufferKind::output) == 0)
       throw_error(
           ErrorCode::invalid_use,
-          "rank {} has neither input nor output in the program \"{}\": it cannot know how many elements all have", at,
+          "rank {} has neither input nor output in the program \"{}\": the number of elements cannot be derived", at,
           printable(program.name, name_chars_max));
   const Index inputs = chunks_of(std::size_t(rank), BufferKind::input);
   const Index chunks = inputs > 0 ? inputs : chunks_of(std::size_t(rank), BufferKind::output);

@@ -291,7 +291,7 @@ Chunking chunking_of(const Program& program, Rank rank, Index elements, Index wi
   // The collective says where chunks begin; for a program that promises nothing, the callers do.
   const Index segments = input_parts(program);
   if (elements < 0 || elements % segments != 0)
-    throw_error(ErrorCode::invalid_use, "an input of {} is not cut into {}, as {} does", amount(elements, "element"),
+    throw_error(ErrorCode::invalid_use, "an input of {} cannot be cut into {}, as {} does", amount(elements, "element"),
                 amount(segments, "equal part"), printable(program.collective, name_chars_max));
   Chunking out;
   out.segment_elements = elements / segments;

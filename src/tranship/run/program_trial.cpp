@@ -67,7 +67,7 @@ void store_number(std::byte* to, ElementType type, int value) {
     case ElementType::f64:
       return store(to, static_cast<double>(value));
     default:
-      throw_error(ErrorCode::unsupported, "a program is not tried on elements of {}", name_of(type));
+      throw_error(ErrorCode::unsupported, "a program cannot be tried on elements of {}", name_of(type));
   }
 }
 
@@ -232,7 +232,8 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
       const bool is_right = promise.has_sum(executor.output(), result.output_elements, launch);
       const auto any = [](std::uint8_t a, std::uint8_t b) { return std::uint8_t(a | b); };
       if (world.team().reduce(std::uint8_t{is_right}, any) == 0)
-        throw_error(ErrorCode::internal, "no rank has what {} promises (launch {})", program.collective, launch);
+        throw_error(ErrorCode::internal, "no rank has the result that {} promises (launch {})", program.collective,
+                    launch);
       result.compared += result.output_elements;
     }
     if (!promise.is_known()) continue;
