@@ -45,7 +45,7 @@ bool is_final(CUresult result) {
 /// The process that has started the driver.
 pid_t driver_process = 0;
 
-/// What a child is told.
+/// The error of a child process.
 std::string why_not_in_child() {
   return fmt::format(
       "process {} has used cards before it forked process {}, which cannot use them: fork first, or start the child by "

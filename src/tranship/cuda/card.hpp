@@ -12,8 +12,8 @@
 
 namespace tranship::cuda {
 
-/// Whether this process was forked from one that had started the driver. The cards are that one's: a driver works in no
-/// child, and some calls of it do not return there.
+/// True when this process was forked from one that had started the driver. The cards are that one's: a driver works in
+/// no child, and some calls of it do not return there.
 inline constinit std::atomic<bool> is_forked = false;
 
 /// "CUDA_ERROR_X: text".
@@ -38,8 +38,8 @@ class Card {
   const std::string& name() const noexcept { return name_; }
   std::int64_t total_bytes() const noexcept { return total_bytes_; }
 
-  /// What the first use of the card makes, and the process keeps: the primary context, the kernels, a pool of memory,
-  /// and a stream for allocations. Throws where that fails.
+  /// Objects that the first use of the card makes and the process keeps: the primary context, the kernels, a pool of
+  /// memory, and a stream for allocations. Throws where that fails.
   struct Parts {
     CUcontext context = nullptr;
     CUmemoryPool pool = nullptr;
@@ -106,7 +106,7 @@ class Current {
   bool is_pushed_ = false;
 };
 
-/// Whether the calling thread is in a host function of a stream, where nearly all calls of the driver are refused.
+/// True while the calling thread is in a host function of a stream, where the driver refuses nearly all calls.
 inline thread_local bool is_in_host_function = false;
 
 }  // namespace tranship::cuda

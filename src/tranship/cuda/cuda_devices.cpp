@@ -79,7 +79,8 @@ class CudaDriver::Set final : public DeviceSet {
     const Cards& there = cards();
     there.check_text();
     if (wanted.capacity_bytes < 0)
-      throw_error(ErrorCode::invalid_use, "cards of {}; at least 0", amount(wanted.capacity_bytes, "byte"));
+      throw_error(ErrorCode::invalid_use, "a capacity of {} for each card; it must be 0 or more",
+                  amount(wanted.capacity_bytes, "byte"));
     std::vector<int> numbers = wanted.cards;
     for (int card = 0; numbers.size() < there.all.size() && wanted.cards.empty(); ++card) numbers.push_back(card);
     for (const int number : numbers) {

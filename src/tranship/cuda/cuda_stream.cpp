@@ -16,7 +16,7 @@
 namespace tranship::cuda {
 namespace {
 
-/// What goes through pinned memory at a time, and at most.
+/// Bytes that go through pinned memory at a time, and the limit for all that are on their way.
 constexpr std::int64_t stage_bytes_max = std::int64_t(16) << 20;
 constexpr std::int64_t staged_bytes_max = std::int64_t(256) << 20;
 /// From here on, a contiguous copy is the copy engine's, even where a launch copies others of its list.
@@ -127,7 +127,7 @@ CudaStream::~CudaStream() {
   if (stream) try {
       settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
     } catch (const Error&) {
-      return;  // What hangs keeps what it may use, for good.
+      return;  // A stream that hangs keeps the memory that it may use, for good.
     }
   for (const Staged& one : staged_) unit_.staging->free(one.block);
   {
@@ -167,7 +167,7 @@ void* CudaStream::native_handle() noexcept {
   }
 }
 
-/// Whether code that has its native handle is capturing it.
+/// Returns true when code that has its native handle is capturing it.
 bool CudaStream::is_captured() {
   if (!is_shared_.load(std::memory_order_acquire)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -182,7 +182,8 @@ void CudaStream::begin() {
       throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
                   to_string(device()), to_string(*lost));
   if (is_captured())
-    throw_error(ErrorCode::invalid_use, "a stream of {} is being captured: what buffers do on it would not happen",
+    throw_error(ErrorCode::invalid_use,
+                "a stream of {} is being captured: buffers cannot use it until the capture has ended",
                 to_string(device()));
 }
 
@@ -290,7 +291,7 @@ std::optional<Device> CudaStream::lost_with(std::uint64_t number) {
 void CudaStream::finish(std::uint64_t number, Deadline deadline) {
   if (is_over(number)) return;
   if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
-    throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} of work", number,
+    throw_error(ErrorCode::invalid_use, "there is no point {}: the stream of {} has been given {} of work", number,
                 to_string(device()), amount(given, "piece"));
   // Most waits are short: a hop of the card to the host takes microseconds, going to sleep tens of them.
   const std::int64_t spun_at = now_ns() + 50'000;
@@ -643,7 +644,8 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
   CopyBlock numbers = block;
   if (is_complex(type)) {
     if (numbers.dims == block_dims_max)
-      throw_error(ErrorCode::invalid_use, "a combination of complex numbers in {}", amount(numbers.dims, "dimension"));
+      throw_error(ErrorCode::invalid_use, "complex numbers in {} cannot be combined",
+                  amount(numbers.dims, "dimension"));
     numbers.extents[numbers.dims] = 2;
     numbers.source_strides[numbers.dims] = numbers.target_strides[numbers.dims] = width;
     ++numbers.dims;
@@ -664,7 +666,7 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
   give();
 }
 
-/// What the card cannot compute: in the order of the stream, through pinned memory.
+/// Combines what the card cannot compute, in the order of the stream, through pinned memory.
 void CudaStream::combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source,
                                  Side source_side, void* target, Side target_side) {
   const int size = size_bytes(type), width = std::min(size, 16);

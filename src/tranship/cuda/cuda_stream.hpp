@@ -27,7 +27,7 @@ struct ListArgs;
 struct Unit final : PinnedMemory {
   Unit(Card& of, int number, const DeviceSetOptions& options);
   Device device() const noexcept { return Device::cuda(ordinal); }
-  /// Whether the card is lost. Counts it, before any caller is told.
+  /// Returns true when the card is lost. Counts the loss before any caller learns of it.
   bool is_lost() noexcept;
   [[noreturn]] void fail() const;
   std::string loss() const;

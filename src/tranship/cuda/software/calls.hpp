@@ -16,7 +16,7 @@ namespace calls {
 
 const KernelTwin* twin_named(std::string_view name);
 
-/// What a call may do while a stream is captured, and in a host function.
+/// The effect of a call while a stream is captured, and in a host function.
 enum class Kind : unsigned char {
   plain,     ///< allowed in captures
   unsafe,    ///< ends captures, unless they are relaxed
@@ -25,7 +25,7 @@ enum class Kind : unsigned char {
 
 /// The card of the current context of this thread; null where it has none.
 Card* current_card() noexcept;
-/// Whether a capture is under way that a call of `kind` ends, which it then does.
+/// Ends the capture under way if a call of `kind` ends it; returns true if it did.
 bool ends_capture(State& all, Kind kind);
 
 /// Calls `f(state, card, lock)` for the current context, unless the call is refused.
@@ -49,7 +49,7 @@ struct FoundStream {
 };
 FoundStream find_stream(State& all, Card& card, CUstream handle);
 
-/// The same for a stream to which work is given.
+/// Like on_card, for a stream to which work is given.
 template <class F>
 CUresult on_stream(CUstream handle, F f) {
   return on_card(Kind::plain, [&](State& all, Card& card, Lock& lock) -> CUresult {

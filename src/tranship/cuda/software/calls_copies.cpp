@@ -121,7 +121,7 @@ Address address_of(CUmemorytype type, const void* host, CUdeviceptr device) {
   return type == CU_MEMORYTYPE_HOST ? reinterpret_cast<Address>(host) : Address(device);
 }
 
-/// What the descriptions of copies in two and three dimensions have in common; `add_planes` is for the rest.
+/// Handles the common part of copies in two and three dimensions; `add_planes` handles the rest.
 template <class Description, class AddPlanes>
 CUresult copy_rows(const Description* what, CUstream handle, const AddPlanes& add_planes) {
   if (!what) return CUDA_ERROR_INVALID_VALUE;

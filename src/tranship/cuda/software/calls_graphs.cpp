@@ -30,7 +30,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
     Stream& stream = *found.stream;
     const auto capture = stream.capture;
     if (!capture || capture->origin != &stream) return CUDA_ERROR_ILLEGAL_STATE;
-    // What other streams have given must come before the end of this one.
+    // Work of other streams must come before the end of this one.
     std::vector<bool> is_joined(capture->graph->nodes.size(), false);
     std::vector<int> open = stream.tails;
     while (!open.empty()) {

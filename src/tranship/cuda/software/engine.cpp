@@ -15,9 +15,9 @@
 namespace tranship::cuda::software {
 namespace {
 
-/// What a step of a copy moves at most.
+/// The largest part that one step of a copy moves.
 constexpr std::size_t part_bytes = std::size_t(128) << 10;
-/// What is done late is done at the latest then, though no caller waits.
+/// Delayed work is done after this time at the latest, even if no caller waits.
 constexpr std::uint64_t late_ns_max = 400'000;
 
 State* only_state = nullptr;

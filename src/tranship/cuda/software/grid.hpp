@@ -23,7 +23,7 @@ struct Fault {
   explicit operator bool() const noexcept { return kind != FaultKind::none; }
 };
 
-/// What the warps of a kernel have accessed by their lanes. Accesses of a warp by one instruction count together.
+/// Accesses of the lanes of a kernel. Accesses of a warp by one instruction count together.
 struct Traffic {
   std::int64_t bytes = 0;           ///< that lanes asked for
   std::int64_t sectors = 0;         ///< of 32 bytes that accesses touched

@@ -20,7 +20,7 @@ namespace tranship::cuda::software {
 
 enum class Access : unsigned char { load, store, atomic };
 
-/// What a lane asks of those who run it.
+/// The interface of a lane to the code that runs it.
 class LaneRun {
  public:
   int index, lanes, block_index, blocks, warp_lanes;

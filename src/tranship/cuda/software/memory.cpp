@@ -18,7 +18,7 @@ namespace tranship::cuda::software {
 namespace {
 
 constexpr std::size_t alignment_bytes = 256;
-/// What lies behind each allocation and belongs to none.
+/// Bytes behind each allocation that belong to no allocation.
 constexpr std::size_t gap_bytes = 256;
 constexpr std::size_t page_bytes = 4096;
 

@@ -75,7 +75,7 @@ class Memory {
 
   /// Returns 0 where there is no room. Aligned to 256 bytes, not always to more; contents are arbitrary.
   Address allocate(int card, std::size_t bytes);
-  /// Of what allocate() returned.
+  /// Releases an address that allocate() returned.
   void release(Address first);
   /// Lets the kernels of `card` use plain allocations of `owner`, from now on.
   void let_reach(int card, int owner);
@@ -97,7 +97,7 @@ class Memory {
   bool set_access(Address first, std::size_t bytes, int card, bool may_load, bool may_store);
 
   std::optional<Range> find(Address address) const;
-  /// Whether the address is a card's, allocated or not.
+  /// Returns true when the address is a card's, allocated or not.
   bool is_of_cards(Address address) const;
   /// The memory of [first, first + bytes) as the driver reaches it; empty where some of it is neither allocated nor
   /// accessible. Memory of the host that is not known to the cards is one stretch.

@@ -30,7 +30,7 @@ void fill_calls(AllCalls& calls, const SoftwareCards& cards);
 /// Chooses what happens next from another seed, and forgets failures: tests run many cases in one process. Nothing may
 /// be under way.
 void begin_anew(std::uint64_t seed);
-/// What launches of a kernel have done on a card since the process began, or since begin_anew().
+/// Counts of the launches of a kernel on a card since the process began, or since begin_anew().
 KernelCounts counts_of(int card, std::string_view kernel);
 /// Why a card has failed; empty while it works.
 std::string failure_of(int card);

@@ -49,7 +49,7 @@ struct Op {
   virtual ~Op() = default;
   Op(const Op&) = delete;
 
-  /// Whether it may begin, when what it comes after is over. With the mutex.
+  /// Returns true when it may begin, once its predecessors are over. Called with the mutex.
   virtual bool can_begin() { return true; }
   virtual void begin() {}
   /// Does a part of it. Without the mutex.
