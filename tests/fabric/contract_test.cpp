@@ -127,7 +127,7 @@ TEST_P(Contract, allocations_are_aligned_as_was_asked_for_on_every_rank) {
     }
     for (const std::size_t bytes : {2 * bytes_max, std::size_t(1) << 40, std::size_t(1) << 63})
       require_says(error_of_rank([&] { world.allocate<char>(1, {.bytes = bytes}); }), ErrorCode::invalid_use,
-                   {"an alignment of ", " are aligned alike up to 2097152"});
+                   {"an alignment of ", " is too large: symmetric heaps are aligned to 2097152"});
     require(error_of_rank([&] { world.allocate<char>(1, {.bytes = 96}); }).code() == ErrorCode::invalid_use, "96");
   });
 }
@@ -273,7 +273,7 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
     const auto odd = world.rank() == world.size() - 1 ? pages.span().subspan(1) : pages.span().first(511);
     const std::span<Index> first_half = odd.first(pages.span().size() / 4);
     const Error error = error_of_rank([&] { world.register_memory(first_half); });
-    require_says(error, ErrorCode::invalid_use, {"no whole pages"});
+    require_says(error, ErrorCode::invalid_use, {"must be multiples of the page size"});
     require_says(error_of_rank([&] {
                    const auto block =
                        world.allocate<Index>(Index(page_bytes() / sizeof(Index)), {.bytes = page_bytes()});
@@ -282,7 +282,7 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
                  ErrorCode::invalid_use, {": they lie in the "});
     const RegisteredMemory registered = world.register_memory(pages.span());
     require_says(error_of_rank([&] { world.register_memory(pages.span().subspan(page_bytes() / sizeof(Index))); }),
-                 ErrorCode::invalid_use, {"of which some are registered already"});
+                 ErrorCode::invalid_use, {"that are registered already"});
     if (world.size() > 1) {
       const auto few = pages.span().first(page_bytes() / sizeof(Index));
       require_says(error_of_rank([&] { world.register_memory(world.rank() == 0 ? few : pages.span()); }),
@@ -945,7 +945,7 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
       const auto flag = world.allocate<std::uint64_t>(1);
       refused([&] { rma.put_signal(all, there, flag, 1, SignalOp::set, 0); }, {"the target of a put"});
     }
-    refused([&] { a.slice(2, 3); }, {"3 elements from element 2 on: a symmetric object has 4"});
+    refused([&] { a.slice(2, 3); }, {"a slice of 3 elements from element 2 on leaves a symmetric object of 4"});
     refused([&] { a.slice(-1, 1); }, {"1 element from element -1 on"});
     refused([&] { world.allocate<int>(-1); }, {"-1 symmetric elements"});
     refused([&] { world.allocate<int>(1, {.bytes = 48}); }, {"48 bytes is no power of two"});
@@ -1312,7 +1312,7 @@ TEST_P(Contract, two_ranks_copy_together) {
       require_says(error_of_rank([&] { pairs.copy(target.slice(0, 10), source, me, 1 - me); }), ErrorCode::mismatch,
                    {"from rank 0", "from rank 1"});
       const Error error = error_of_rank([&] { pairs.copy(target.slice(0, 10 + me), source, 0, 1); });
-      require_says(error, ErrorCode::mismatch, {"80", "88", "must name the same"});
+      require_says(error, ErrorCode::mismatch, {"80", "88", "pass different arguments to copy"});
       pairs.copy(target.slice(0, 10), source, 0, 1);
     } else {
       require_says(error_of_rank([&] { pairs.copy(target, source, 0, 1); }), ErrorCode::invalid_use,
@@ -1496,7 +1496,7 @@ TEST_P(Contract, many_teams_come_and_go) {
     } catch (const Error& error) {
       full = error;
     }
-    require_says(full, ErrorCode::unsupported, {"64 teams, as many as there can be", "TRANSHIP_TEAMS"});
+    require_says(full, ErrorCode::unsupported, {"all 64 teams are in use", "TRANSHIP_TEAMS"});
     // The others are the world's own three; around a sub-world, also that of its members, twice.
     require(kept.size() == (is_sub(on()) ? 59 : 61), "{} teams", kept.size());
     for (Team& team : kept) team.barrier();

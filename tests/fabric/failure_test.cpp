@@ -1019,10 +1019,10 @@ TEST_P(FullHeap, names_both_numbers_on_every_rank_and_leaves_a_world_that_works)
     for (int round = 0; round < 3; ++round) {
       const auto some = world.allocate<char>(600'000);
       require_says(error_of_rank([&] { world.allocate<char>(600'000); }), ErrorCode::no_memory,
-                   {"the symmetric heap of 1048576 bytes a rank has no room for 600000: ", " are in use, ",
+                   {"the symmetric heap of 1048576 bytes per rank has no room for 600000: ", " are in use, ",
                     fmt::format("(rank {}, failure_test.cpp:", world.rank()).c_str()});
       require_says(error_of_rank([&] { world.shared_flags(1 << 20, "steps"); }), ErrorCode::no_memory,
-                   {"1048576 bytes a rank has no room for 67108864"});
+                   {"1048576 bytes per rank has no room for 67108864"});
       const auto less = world.allocate<int>(1000);
       world.context().put(less, std::vector<int>(1000, round), (world.rank() + 1) % 3);
       world.barrier();

@@ -163,7 +163,8 @@ TEST(Machine, memory_that_it_has_not_is_refused_to_ranks_that_are_threads) {
     // More than there is, in a block that no rank could touch; then, in small blocks that no rank has touched, more
     // than there is for all three together.
     refuses(
-        world, [&] { world.allocate<char>(available / 4 * 5); }, "a block of ", " bytes in a symmetric heap; ");
+        world, [&] { world.allocate<char>(available / 4 * 5); }, "a symmetric block of ",
+        " bytes exceeds the memory of this machine: ");
     std::vector<SymmetricArray<char>> many;
     const Index small = std::min(available / 4000, Index(Domain::sparse_bytes_min) / 2);
     refuses(
@@ -171,7 +172,7 @@ TEST(Machine, memory_that_it_has_not_is_refused_to_ranks_that_are_threads) {
         [&] {
           for (Index bytes = 0; bytes < available; bytes += small) many.push_back(world.allocate<char>(small));
         },
-        "symmetric heaps of ", " bytes for each of 3 ranks; ");
+        "a symmetric block of ", " bytes for each of 3 ranks exceeds the memory of this machine: ");
     // Of a world that works.
     many.clear();
     const auto word = world.allocate<int>(1);

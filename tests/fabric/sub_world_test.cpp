@@ -174,7 +174,7 @@ TEST_P(SubWorlds, their_memory_lives_as_long_as_it_is_held) {
     require(std::all_of(kept.local(), kept.local() + 100, [](int x) { return x == 7; }), "kept");
     // Only the whole world's own part is left to it, on all ranks alike.
     const Error full = error_of_rank([&] { (void)world.allocate<std::uint8_t>(Index(all)); });
-    require_says(full, ErrorCode::no_memory, {"at its end are those of sub-worlds"});
+    require_says(full, ErrorCode::no_memory, {"at its end belong to sub-worlds"});
     kept = {};
     world.barrier();
     // As the first one, and zeroed again.
@@ -260,7 +260,7 @@ TEST_P(SubWorlds, refuse_what_has_no_room_and_go_on) {
     const auto used = world.allocate<std::uint8_t>(Index(all / 2));
     for (const std::size_t bytes : {all / 2 + 1, all, all + 1, SIZE_MAX - 10, SIZE_MAX}) {
       const Error error = error_of_rank([&] { SubWorld{half, {.heap_bytes = bytes}}; });
-      require_says(error, ErrorCode::no_memory, {"no room for that of a sub-world of", "are free in one piece"});
+      require_says(error, ErrorCode::no_memory, {"no room for the heap of a sub-world of", "are free in one piece"});
     }
     {
       const SubWorld half_of_rest(half, {.heap_bytes = all / 4});

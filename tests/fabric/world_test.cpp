@@ -541,7 +541,7 @@ TEST(RankScope, that_goes_with_an_exception_has_failed) {
   } catch (const std::runtime_error&) {
   }
   EXPECT_EQ(board.first_failed(), 0);
-  EXPECT_NE(board.failure_of(0).find("rank 0 has left its world while an exception"), std::string::npos);
+  EXPECT_NE(board.failure_of(0).find("rank 0 has left its world because an exception was thrown"), std::string::npos);
 }
 
 }  // namespace

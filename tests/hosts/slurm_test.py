@@ -94,7 +94,7 @@ class Steps(unittest.TestCase):
     def test_processes_with_another_mpi_than_the_launcher_expects_are_told_so(self):
         ended = self.step("pmix", TRANSHIP_MPI="libmpich.so.12")
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("launcher and library are of different MPIs", ended.stderr)
+        self.assertIn("launcher and library belong to different MPIs", ended.stderr)
 
     def test_processes_that_cannot_meet_are_told_what_is_missing(self):
         ended = self.step("none")

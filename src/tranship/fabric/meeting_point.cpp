@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/polls.hpp>
@@ -118,8 +117,8 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
                                      FunctionRef<std::optional<Members>(const std::vector<std::string>&)> who,
                                      CallSite where) {
   if (card.empty() || Index(card.size()) > card_bytes_max_)
-    throw_error(ErrorCode::invalid_use, "a card of {}; 1 to {} are possible (rank {}, {})", amount(card.size(), "byte"),
-                card_bytes_max_, world_.rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "a card has 1 to {} bytes, got {} (rank {}, {})", card_bytes_max_, card.size(),
+                world_.rank(), short_name(where));
   Context& rma = world_.context();
   Fabric& fabric = *world_.fabric_;
   enter(key, away);  // in case it has given up before

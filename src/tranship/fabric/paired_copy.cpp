@@ -63,8 +63,10 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
   Context& rma = world_.context();
   const Rank peer = me == from ? to : from;
   if ((me != from && me != to) || peer < 0 || peer >= world_.size())
-    throw_error(ErrorCode::invalid_use, "rank {} of {} takes part in a copy from rank {} to rank {} ({})", me,
-                world_.size(), from, to, short_name(where));
+    throw_error(ErrorCode::invalid_use,
+                "rank {} of {} calls a copy from rank {} to rank {}: it must be one of these two ranks, and both must "
+                "exist ({})",
+                me, world_.size(), from, to, short_name(where));
   const auto target_bytes = Symmetric<std::byte>::at(static_cast<std::byte*>(target), Index(bytes));
   const auto source_bytes = Symmetric<const std::byte>::at(static_cast<const std::byte*>(source), Index(bytes));
   // Each rank checks both arrays before it tells its peer anything.
@@ -76,8 +78,8 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
   }
   Pair& pair = pairs_[std::size_t(peer)];
   if (pair.is_broken)
-    throw_error(ErrorCode::invalid_use, "copy {} of ranks {} and {} has failed: they make no more ({})", pair.epoch, me,
-                peer, short_name(where));
+    throw_error(ErrorCode::invalid_use, "copy {} of ranks {} and {} has failed: this pair cannot copy again ({})",
+                pair.epoch, me, peer, short_name(where));
 
   Attempt attempt(*this, peer);
   const std::uint64_t epoch = ++pair.epoch;
@@ -96,10 +98,10 @@ void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes,
   if (const Offer& theirs = slots_[peer].offers[epoch % 2]; !(theirs == mine)) {
     attempt.is_over();
     throw_error(ErrorCode::mismatch,
-                "a copy of {} from rank {}, at {:+} and {:+} from each other's slots, and one of {} from rank {}, "
-                "at {:+} and {:+}: ranks {} and {} must name the same ({})",
-                amount(mine.bytes, "byte"), mine.from, mine.source, mine.target, theirs.bytes, theirs.from,
-                theirs.source, theirs.target, me, peer, short_name(where));
+                "ranks {} and {} pass different arguments to copy: {} from rank {} (source offset {:+}, target offset "
+                "{:+}), and {} from rank {} (source offset {:+}, target offset {:+}) ({})",
+                me, peer, amount(mine.bytes, "byte"), mine.from, mine.source, mine.target, amount(theirs.bytes, "byte"),
+                theirs.from, theirs.source, theirs.target, short_name(where));
   }
   if (rma.reaches(peer)) {
     const std::byte* at_source = rma.peer_array(source_bytes, from, where).data();

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/seam/backends.hpp>
@@ -49,7 +50,8 @@ RankScope RankScope::join() {
 RankScope RankScope::join(const WorldId& id, Rank rank, int size, const JoinOptions& options) {
   detail::refuse_to_be_simulated("by its id");
   if (rank < 0 || rank >= size)
-    throw_error(ErrorCode::invalid_use, "a process joins as rank {} of {}: ranks are 0 to size - 1", rank, size);
+    throw_error(ErrorCode::invalid_use, "rank {} cannot join a world of {}: a rank is at least 0 and below the size",
+                rank, amount(size, "rank"));
   for (const Backend& backend : available_backends())
     if (backend.join_by_id != nullptr)
       if (std::optional<RankScope> joined = backend.join_by_id(id, rank, size, options)) {
@@ -82,7 +84,7 @@ RankScope::RankScope(RankScope&&) noexcept = default;
 RankScope::~RankScope() {
   if (!state_) return;
   if (std::uncaught_exceptions() > state_->exceptions_before)
-    fail(make_error(ErrorCode::user_exception, "rank {} has left its world while an exception was on its way",
+    fail(make_error(ErrorCode::user_exception, "rank {} has left its world because an exception was thrown",
                     state_->rank));
   finish();
 }

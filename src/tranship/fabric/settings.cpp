@@ -16,7 +16,8 @@ std::int64_t timeout_ns_of(const std::string& name, const std::string& text) {
   char* end = nullptr;
   const double seconds = std::strtod(text.c_str(), &end);
   if (*end != '\0' || !std::isfinite(seconds) || seconds <= 0)
-    throw_error(ErrorCode::bad_text, "{} is '{}': needs seconds, more than 0, or \"off\"", name, printable(text));
+    throw_error(ErrorCode::bad_text, "{} is '{}': give a positive number of seconds, or \"off\"", name,
+                printable(text));
   return seconds < 9e9 ? static_cast<std::int64_t>(seconds * 1e9) : INT64_MAX;
 }
 
@@ -27,7 +28,8 @@ std::size_t heap_bytes_of(const std::string& name, const std::string& text) {
   const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : 0;
   const double bytes = number * static_cast<double>(std::size_t(1) << shift);
   if ((shift == 0 && !unit.empty()) || !(bytes >= 1) || bytes > 9e18)
-    throw_error(ErrorCode::bad_text, "{} is '{}': needs bytes, at least 1, perhaps with K, M, G or T", name,
+    throw_error(ErrorCode::bad_text,
+                "{} is '{}': give a positive number of bytes, with an optional suffix K, M, G or T", name,
                 printable(text));
   return static_cast<std::size_t>(bytes);
 }
@@ -37,7 +39,7 @@ int teams_of(const std::string& name, const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, teams);
   if (read.ec != std::errc() || read.ptr != end || teams < TeamSlots::count_min || teams > TeamSlots::count_max)
-    throw_error(ErrorCode::bad_text, "{} is '{}': needs a number of teams, {} to {}", name, printable(text),
+    throw_error(ErrorCode::bad_text, "{} is '{}': give a number of teams from {} to {}", name, printable(text),
                 TeamSlots::count_min, TeamSlots::count_max);
   return teams;
 }

@@ -8,7 +8,7 @@ namespace tranship {
 namespace detail {
 
 void refuse_slice(Index first, Index count, Index size) {
-  throw_error(ErrorCode::invalid_use, "{} {} from element {} on: a symmetric object has {}", count,
+  throw_error(ErrorCode::invalid_use, "a slice of {} {} from element {} on leaves a symmetric object of {}", count,
               plural(count, "element"), first, size);
 }
 
@@ -18,7 +18,7 @@ std::size_t RegisteredMemory::offset_of(const void* first, Index count, std::siz
   const auto from = reinterpret_cast<std::uintptr_t>(memory_);
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(first) - from;
   if (count < 0 || offset > size_bytes_ || std::size_t(count) > (size_bytes_ - offset) / element_bytes)
-    throw_error(ErrorCode::invalid_use, "no place for {} of {} at {} in the {} registered at {}",
+    throw_error(ErrorCode::invalid_use, "{} of {} at {} do not lie in the {} registered at {}",
                 amount(count, "element"), amount(element_bytes, "byte"), first, amount(size_bytes_, "byte"),
                 static_cast<const void*>(memory_));
   return offset;

@@ -139,8 +139,10 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
   const auto& [first, stride, count] = which;
   const std::int64_t last = first + std::int64_t(stride) * (count - 1);
   if (count < 1 || first < 0 || first >= size() || last < 0 || last >= size() || (stride == 0 && count > 1))
-    throw_error(ErrorCode::invalid_use, "members {}, {} apart, {} in all, of a team of {} (rank {}, {})", first, stride,
-                count, size(), world().rank(), short_name(where));
+    throw_error(
+        ErrorCode::invalid_use,
+        "split_strided: first {}, stride {}, count {} do not select distinct members of a team of {} (rank {}, {})",
+        first, stride, count, size(), world().rank(), short_name(where));
   const Call call{.kind = CallKind::split,
                   .size_bytes = std::uint64_t(count),
                   .detail = std::uint64_t(first) << 32 | std::uint32_t(stride)};
@@ -150,7 +152,8 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
 
 std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite where) {
   if (list.empty() || list.size() > std::size_t(size()))
-    throw_error(ErrorCode::invalid_use, "{} of a team of {}: 1 to {} are possible (rank {}, {})",
+    throw_error(ErrorCode::invalid_use,
+                "split_listed: the list has {}, the team {}: list 1 to {} members (rank {}, {})",
                 amount(list.size(), "member"), size(), size(), world().rank(), short_name(where));
   std::vector<bool> is_named(static_cast<std::size_t>(size()));
   for (const int member : list) {
@@ -178,7 +181,7 @@ std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite wh
 
 Team::Split2d Team::split_2d(int x_size, CallSite where) {
   if (x_size < 1)
-    throw_error(ErrorCode::invalid_use, "rows of {}; at least 1 is needed (rank {}, {})", amount(x_size, "member"),
+    throw_error(ErrorCode::invalid_use, "split_2d: a row needs at least 1 member, got {} (rank {}, {})", x_size,
                 world().rank(), short_name(where));
   const int x = rank() % x_size, y = rank() / x_size;
   const Members row =
@@ -193,8 +196,7 @@ Team::Split2d Team::split_2d(int x_size, CallSite where) {
 }
 
 void Team::refuse_more(const World& world, int teams, CallSite where) {
-  throw_error(ErrorCode::unsupported,
-              "there are {}, as many as there can be; TRANSHIP_TEAMS sets how many that is (rank {}, {})",
+  throw_error(ErrorCode::unsupported, "all {} are in use; TRANSHIP_TEAMS sets how many there can be (rank {}, {})",
               amount(teams, "team"), world.rank(), short_name(where));
 }
 

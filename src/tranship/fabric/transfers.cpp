@@ -20,15 +20,15 @@ namespace {
 /// two planes.
 CopyBlock block_of(const StridedView& target, const StridedView& source, int width, Rank rank, CallSite where) {
   if (target.type != source.type)
-    throw_error(ErrorCode::mismatch, "elements {} to elements {} (rank {}, {})", name_of(source.type),
+    throw_error(ErrorCode::mismatch, "the source has elements {}, the target {} (rank {}, {})", name_of(source.type),
                 name_of(target.type), rank, short_name(where));
   if (!(target.extents == source.extents) || target.strides.size() != target.extents.size() ||
       source.strides.size() != source.extents.size())
-    throw_error(ErrorCode::mismatch, "extents [{}] with {} to extents [{}] with {} (rank {}, {})",
+    throw_error(ErrorCode::mismatch, "the source has extents [{}] and {}, the target [{}] and {} (rank {}, {})",
                 to_string(source.extents), amount(source.strides.size(), "stride"), to_string(target.extents),
                 target.strides.size(), rank, short_name(where));
   if (target.imaginary || source.imaginary)
-    throw_error(ErrorCode::unsupported, "complex numbers in two planes are put plane by plane (rank {}, {})", rank,
+    throw_error(ErrorCode::unsupported, "complex numbers in two planes: put each plane by itself (rank {}, {})", rank,
                 short_name(where));
   CopyBlock block;
   block.dims = target.dims();
@@ -304,8 +304,12 @@ void Transfers::refuse_count(const char* what, Index needed, Index size, CallSit
               plural(needed, "element"), size, rank_, short_name(where));
 }
 void Transfers::refuse_room(std::size_t room, Index needed, CallSite where) const {
-  throw_error(ErrorCode::invalid_use, "room for {} of {} (rank {}, {})", amount(room, "place"),
-              amount(needed, "variable"), rank_, short_name(where));
+  throw_error(ErrorCode::invalid_use, "the array of places has {}; it needs one for each of {} (rank {}, {})",
+              amount(room, "entry", "entries"), amount(needed, "variable"), rank_, short_name(where));
+}
+void Transfers::refuse_values(std::size_t values, Index variables, CallSite where) const {
+  throw_error(ErrorCode::invalid_use, "{} for {}: give one value, or one for each variable (rank {}, {})",
+              amount(values, "value"), amount(variables, "variable"), rank_, short_name(where));
 }
 
 void Transfers::fence_transport(std::optional<Rank> peer, CallSite where) {

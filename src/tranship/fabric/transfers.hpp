@@ -341,8 +341,7 @@ class Transfers {
   };
   template <class T>
   Wanted<T> each_of(Symmetric<T> variables, std::span<const T> values, CallSite where) const {
-    if (Index(values.size()) < variables.size())
-      refuse_count("the values", variables.size(), Index(values.size()), where);
+    if (Index(values.size()) < variables.size()) refuse_values(values.size(), variables.size(), where);
     return {values.data(), 1};
   }
   template <class T>
@@ -480,6 +479,7 @@ class Transfers {
   [[noreturn]] void refuse_sizes(Index ours, Index other, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
+  [[noreturn]] void refuse_values(std::size_t values, Index variables, CallSite where) const;
   void fence_transport(std::optional<Rank> peer, CallSite where);
   void quiet_transport(std::optional<Rank> peer, CallSite where);
   /// Checks for failures and deadlines, and sets the number of polls until the next check.

@@ -27,10 +27,11 @@ AtomicCall atomic_call_named(std::string_view word) {
 void check_several(Several what, std::size_t variables, std::size_t wanted, std::size_t skip) {
   const char* const name = several_names[int(what)];
   if (wanted != 1 && wanted != variables)
-    throw_error(ErrorCode::invalid_use, "{} takes one value or one for each variable: {} for {}", name, wanted,
-                variables);
+    throw_error(ErrorCode::invalid_use, "{}: {} for {}: give one value, or one for each variable", name,
+                amount(wanted, "value"), amount(variables, "variable"));
   if (skip != 0 && skip != variables)
-    throw_error(ErrorCode::invalid_use, "{} takes a status for each variable: {} for {}", name, skip, variables);
+    throw_error(ErrorCode::invalid_use, "{}: skip has {} for {}: give one for each variable", name,
+                amount(skip, "entry", "entries"), amount(variables, "variable"));
 }
 
 }  // namespace tranship

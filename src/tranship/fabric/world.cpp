@@ -173,7 +173,7 @@ std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_byt
                                             std::uint8_t type, CallSite where) {
   Index bytes = 0;
   if (count < 0)
-    throw_error(ErrorCode::invalid_use, "{} of {}: a count is at least 0 (rank {}, {})",
+    throw_error(ErrorCode::invalid_use, "cannot allocate {} of {}: a count is at least 0 (rank {}, {})",
                 amount(count, "symmetric element"), amount(element_bytes, "byte"), rank(), short_name(where));
   if (__builtin_mul_overflow(count, Index(element_bytes), &bytes))
     throw_error(ErrorCode::invalid_use, "{} of {} are more than the {} bytes that can be counted (rank {}, {})",
@@ -209,7 +209,8 @@ std::shared_ptr<void> World::local_memory(std::size_t size_bytes, MemoryContent 
 
 RegisteredMemory World::register_statics(CallSite where) {
   if (!fabric_->has_own_statics())
-    throw_error(ErrorCode::unsupported, "ranks of one process share their static variables (rank {}, {})", rank(),
+    throw_error(ErrorCode::unsupported,
+                "cannot register static variables: the ranks of one process share them (rank {}, {})", rank(),
                 short_name(where));
   return register_memory(statics_of_executable(), where);
 }

@@ -403,10 +403,11 @@ TEST(CollectiveMisuse, is_found_before_anything_happens) {
                  [](const auto& b, const HeapView& h, const TeamView& t, int* a) {
                    reduce(b, h, t, Span(a, 4), Ints(a, 4), static_cast<Reduction>(9));
                  });
-  expect_refused({"reduce(", "natural place"}, [](const auto& b, const HeapView& h, const TeamView& t, int* a) {
-    auto* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(a) + 2);
-    reduce(b, h, t, Span(odd, 4), Ints(odd, 4), Reduction::sum);
-  });
+  expect_refused({"reduce(", "not aligned to its elements"},
+                 [](const auto& b, const HeapView& h, const TeamView& t, int* a) {
+                   auto* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(a) + 2);
+                   reduce(b, h, t, Span(odd, 4), Ints(odd, 4), Reduction::sum);
+                 });
   expect_refused({"sync(team 0", "no member of that team"},
                  [](const auto& b, const HeapView& h, const TeamView&, int*) { sync(b, h, TeamView{}); });
   expect_refused({"sync(team 0x", "no member of that team"}, [](const auto& b, const HeapView& h, TeamView t, int*) {

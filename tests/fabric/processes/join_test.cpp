@@ -304,9 +304,9 @@ TEST(Join, is_refused_to_all_when_ranks_do_not_agree) {
 TEST(Join, is_refused_before_anything_happens_where_the_call_is_wrong) {
   const WorldId id = WorldId::make();
   EXPECT_EQ(error_of([&] { (void)RankScope::join(id, 3, 3); }),
-            "invalid_use: a process joins as rank 3 of 3: ranks are 0 to size - 1");
+            "invalid_use: rank 3 cannot join a world of 3 ranks: a rank is at least 0 and below the size");
   EXPECT_EQ(error_of([&] { (void)RankScope::join(id, -1, 3); }),
-            "invalid_use: a process joins as rank -1 of 3: ranks are 0 to size - 1");
+            "invalid_use: rank -1 cannot join a world of 3 ranks: a rank is at least 0 and below the size");
   EXPECT_EQ(error_of([&] { (void)RankScope::join(WorldId{}, 0, 3); }),
             "invalid_use: these 64 bytes are no world id: they begin with 00000000");
   for (std::size_t i = 0; i < WorldId::size_bytes; ++i) {
@@ -449,8 +449,8 @@ TEST(Join, is_refused_to_all_where_the_system_allows_too_few_files_or_bytes) {
     });
   };
   for (const Outcome& outcome : limited(0, RLIMIT_FSIZE))
-    expect_says(outcome,
-                {"no_memory: symmetric heaps of 2147483648 bytes for each of 2 ranks; ", "are limited to 107"});
+    expect_says(outcome, {"no_memory: cannot make symmetric heaps of 2147483648 bytes for each of 2 ranks: ",
+                          "are limited to 107"});
 #if !defined(TRANSHIP_SANITIZED)
   for (const Outcome& outcome : limited(1, RLIMIT_AS))
     expect_says(outcome, {"no_memory: ", "cannot reserve ", " bytes of addresses for shared memory"});

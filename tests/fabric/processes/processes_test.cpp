@@ -117,12 +117,13 @@ TEST(Processes, that_end_in_the_middle_are_named) {
     ErrorCode code;
     const char* says;
   };
-  for (const End& how : {End{[] { _exit(7); }, ErrorCode::peer_lost, "ended with exit code 7 and without a word"},
-                         End{[] { std::exit(3); }, ErrorCode::peer_lost, "ended with exit code 3 and without a word"},
-                         End{[] { _exit(0); }, ErrorCode::peer_lost, "ended with exit code 0 and without a word"},
-                         End{[] { throw std::out_of_range("index 9 of 4"); }, ErrorCode::user_exception,
-                             "std::out_of_range: index 9 of 4"},
-                         End{[] { throw 42; }, ErrorCode::user_exception, "an exception of type int"}}) {
+  for (const End& how :
+       {End{[] { _exit(7); }, ErrorCode::peer_lost, "ended with exit code 7 without reporting an error"},
+        End{[] { std::exit(3); }, ErrorCode::peer_lost, "ended with exit code 3 without reporting an error"},
+        End{[] { _exit(0); }, ErrorCode::peer_lost, "ended with exit code 0 without reporting an error"},
+        End{[] { throw std::out_of_range("index 9 of 4"); }, ErrorCode::user_exception,
+            "std::out_of_range: index 9 of 4"},
+        End{[] { throw 42; }, ErrorCode::user_exception, "an exception of type int"}}) {
     const Error error = failure(four, [&](World& world) {
       world.barrier();
       if (world.rank() == 3) how.end();
@@ -414,7 +415,7 @@ TEST(Processes, memory_that_the_system_has_not_is_an_error_on_every_rank_of_a_wo
   run_on(On::processes, {.ranks = 3, .heap_bytes = std::size_t(available) * 2}, [&](World& world) {
     // More than any of them could touch.
     require_says(error_of_rank([&] { world.allocate<char>(available / 4 * 5); }), ErrorCode::no_memory,
-                 {"a block of ", " bytes in a symmetric heap", "are available"});
+                 {"a symmetric block of ", " bytes exceeds the memory of this machine", "are available"});
     const auto word = world.allocate<int>(1);
     world.context().p(word, world.rank(), (world.rank() + 1) % 3);
     world.barrier();
@@ -499,12 +500,13 @@ TEST(Reservation, that_was_asked_for_is_granted_or_refused_with_both_numbers) {
   TRANSHIP_NEEDS_LIMITED_ADDRESSES();
   const auto refuses = [](const LaunchOptions& options) {
     for (const On on : {On::threads, On::processes})
-      require_says(error_of_rank([&] {
-                     const auto program = [](World&) {};
-                     on == On::threads ? launch(options, program) : launch_processes(options, program);
-                   }),
-                   ErrorCode::no_memory,
-                   {"symmetric heaps of 2147483648 bytes for each of 3 ranks; the system grants ", " each: "});
+      require_says(
+          error_of_rank([&] {
+            const auto program = [](World&) {};
+            on == On::threads ? launch(options, program) : launch_processes(options, program);
+          }),
+          ErrorCode::no_memory,
+          {"cannot make symmetric heaps of 2147483648 bytes for each of 3 ranks: the system grants ", " each ("});
   };
   EXPECT_TRUE(in_a_process([&] {
     limit_addresses(512 * mega);
@@ -518,7 +520,7 @@ TEST(Reservation, that_is_too_small_to_be_of_use_is_refused) {
   EXPECT_TRUE(in_a_process([] {
     limit_addresses(40 * mega);
     require_says(error_of_rank([] { launch(3, [](World&) {}); }), ErrorCode::no_memory,
-                 {" for each of 3 ranks; the system grants "});
+                 {" for each of 3 ranks: the system grants "});
   }));
 }
 

@@ -63,7 +63,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 amount(request.alignment, "byte"), world_.rank(), short_name(where));
   if (request.alignment > place_.alignment_bytes)
     throw_error(ErrorCode::invalid_use,
-                "an alignment of {}; the symmetric heaps of all ranks are aligned alike up to {} (rank {}, {})",
+                "an alignment of {} is too large: symmetric heaps are aligned to {} (rank {}, {})",
                 amount(request.alignment, "byte"), place_.alignment_bytes, world_.rank(), short_name(where));
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
@@ -81,12 +81,12 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
   if (!offset)  // on every rank, since all keep the same records
     throw_error(ErrorCode::no_memory,
-                "the symmetric heap of {} a rank has no room for {}: {} are in use, {} are free in one piece{}; "
+                "the symmetric heap of {} per rank has no room for {}: {} are in use, {} are free in one piece{}; "
                 "TRANSHIP_HEAP makes it larger (rank {}, {})",
                 amount(place_.size_bytes, "byte"), request.size_bytes, ranges_.used_bytes(),
                 ranges_.largest_free_bytes(),
                 ranges_.size_bytes() < place_.size_bytes
-                    ? fmt::format(", {} at its end are those of sub-worlds", place_.size_bytes - ranges_.size_bytes())
+                    ? fmt::format(", {} at its end belong to sub-worlds", place_.size_bytes - ranges_.size_bytes())
                     : "",
                 world_.rank(), short_name(where));
 
@@ -94,14 +94,17 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   const bool is_sparse = bytes >= Domain::sparse_bytes_min;
   if (is_sparse && double(bytes) > double(available)) {
     ranges_.release(*offset);
-    throw_error(ErrorCode::no_memory, "a block of {} in a symmetric heap; {} are available (rank {}, {})",
+    throw_error(ErrorCode::no_memory,
+                "a symmetric block of {} exceeds the memory of this machine: {} are available (rank {}, {})",
                 amount(bytes, "byte"), available, world_.rank(), short_name(where));
   }
   if (const double all = double(bytes) * fabric_.on_this_machine().count; !is_sparse && all > double(available)) {
     ranges_.release(*offset);  // on every rank, too: systems rather kill processes than refuse memory
-    throw_error(ErrorCode::no_memory, "symmetric heaps of {} for each of {}; {} are available (rank {}, {})",
-                amount(bytes, "byte"), amount(fabric_.on_this_machine().count, "rank"), available, world_.rank(),
-                short_name(where));
+    throw_error(
+        ErrorCode::no_memory,
+        "a symmetric block of {} for each of {} exceeds the memory of this machine: {} are available (rank {}, {})",
+        amount(bytes, "byte"), amount(fabric_.on_this_machine().count, "rank"), available, world_.rank(),
+        short_name(where));
   }
   unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
   if (is_sparse) sparse_bytes_ += bytes;
@@ -278,11 +281,11 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   }
   if (places.lowest == 0)
     throw_error(ErrorCode::no_memory,
-                "the symmetric heap of {} a rank has no room for {} of {}: {} are free in one "
-                "piece; TRANSHIP_HEAP makes it larger; what sub-worlds of other ranks have had is free after the next "
-                "allocation of all ranks (rank {}, {})",
+                "the symmetric heap of {} per rank has no room for {} of {}: {} are free in one piece; TRANSHIP_HEAP "
+                "makes it larger; memory of ended sub-worlds of other ranks becomes free at the next allocation of all "
+                "ranks (rank {}, {})",
                 amount(place_.size_bytes, "byte"),
-                kind == CallKind::sub_world ? "that of a sub-world" : "the words of a team", size_bytes, largest,
+                kind == CallKind::sub_world ? "the heap of a sub-world" : "the words of a team", size_bytes, largest,
                 world_.rank(), short_name(where));
 
   const std::size_t offset = places.lowest - 1;
@@ -334,8 +337,8 @@ void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSit
 
 void SymmetricHeap::free(Team& everyone, const std::shared_ptr<void>& block, CallSite where) {
   if (block.use_count() > 1)
-    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} hold (rank {}, {})",
-                amount(block.use_count() - 1, "other"), world_.rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "free: this symmetric block still has {} (rank {}, {})",
+                amount(block.use_count() - 1, "other owner"), world_.rank(), short_name(where));
   const std::size_t offset = block ? std::size_t(static_cast<std::byte*>(block.get()) - own(0)) : 0;
   const auto at = block ? blocks_.find(offset) : blocks_.end();
   if (block && at == blocks_.end())

@@ -53,7 +53,7 @@ std::span<const std::byte> bytes_of(const T& value) {
 
 }  // namespace
 
-/// What every message begins with. Behind it comes a CopyBlock, where the elements do not lie side by side, and then
+/// The head of every message. A CopyBlock follows if the elements do not lie side by side, and then
 /// the body.
 struct HostsEngine::Head {
   Op op{};
@@ -142,10 +142,10 @@ bool HostsEngine::progress() {
 
 void HostsEngine::check_open() const {
   if (is_closed_)
-    throw_error(
-        ErrorCode::invalid_use,
-        "rank {} has left the ranks of other machines: what carries its messages has been ended (MPI_Finalize?)",
-        rank_);
+    throw_error(ErrorCode::invalid_use,
+                "rank {} can no longer reach the ranks of other machines: the transport of its messages has been "
+                "closed (was MPI_Finalize called?)",
+                rank_);
 }
 
 bool HostsEngine::progress_locked() {

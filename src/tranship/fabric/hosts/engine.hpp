@@ -43,18 +43,18 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
     by_thread,  ///< the HostsServer of the process
     by_caller   ///< who else calls progress(), and the rank in its waits
   };
-  /// What is outside of this rank's process outlives the engine. The board, of this machine, has a slot for every rank
+  /// The arguments outlive the engine. The board, of this machine, has a slot for every rank
   /// of the job; `here` are the ranks of this machine. `heap` is this rank's own.
   HostsEngine(Wire& wire, Board& board, Rank rank, const Members& here, std::byte* heap,
               Serving serving = Serving::by_thread);
-  /// As close().
+  /// Calls close().
   ~HostsEngine() override;
   /// Serves the ranks of other machines until all of them have ended, for a minute at most. The wire is not used any
   /// more afterwards, and requests throw `invalid_use`.
   void close() noexcept;
   /// The rank has ended: its thread, which it needs, serves the others until is_over(). close() comes later.
   void linger() noexcept { is_lingering_.store(true, std::memory_order_release); }
-  /// Whether all others have ended and nothing of theirs is on its way here. Where it does not hold after close(), some
+  /// Returns true when all others have ended and nothing of theirs is on its way here. If false after close(), some
   /// of them were late.
   bool is_over() const noexcept { return is_over_.load(std::memory_order_acquire); }
 
@@ -64,7 +64,8 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
 
   // Requests, by the thread of the rank.
 
-  /// What is returned still reads `source`, until it has left; nullptr where nothing does. `owner` may keep it.
+  /// Returns an object that reads `source` until the data has left, or nullptr if nothing reads it any more. `owner`
+  /// may keep the source alive.
   std::shared_ptr<Wire::Lent> put(Transport::Remote target, const CopyBlock& block, int width, const void* source,
                                   const Transport::Signal* signal, const std::shared_ptr<const void>& owner = {});
   std::shared_ptr<Awaited> get(void* target, const CopyBlock& block, int width, Transport::Remote source);
@@ -73,9 +74,9 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
                                   std::uint64_t compare, void* before);
   /// Their targets are not written any more.
   void drop(std::span<const std::shared_ptr<Awaited>> awaited) noexcept;
-  /// What is put to `peer` from now on comes after what was put before.
+  /// Orders puts to `peer`: those from now on come after those before.
   void order(Rank peer);
-  /// Whether so much waits to leave for `peer` that its sender should, too.
+  /// Returns true when more bytes than the limit wait to leave for `peer`: their sender should wait, too.
   bool is_congested(Rank peer);
   /// Answered when all that this rank has sent to `peer` before is done.
   std::shared_ptr<Awaited> flush(Rank peer);
@@ -122,7 +123,7 @@ class HostsEngine final : public BoardLink, public Mail, private Wire::Receiver 
   void lost(Rank peer) override;
   void answer_get(Rank from, const Head& head, const CopyBlock& block);
   void answered(const Head& head, std::span<const std::byte> body);
-  /// What no one waits for: it vanishes where the wire has failed.
+  /// Sends a message that no rank waits for; it is dropped if the wire has failed.
   void notify(Rank peer, const Head& head, std::span<const std::byte> body) noexcept;
   void send_end(Rank rank) noexcept;
   bool all_have_ended() const noexcept;

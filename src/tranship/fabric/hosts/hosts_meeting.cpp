@@ -12,7 +12,7 @@
 
 namespace tranship {
 
-/// What goes through a reduction: the call, and the record behind it.
+/// The message of a reduction: the call, and the record behind it.
 struct HostsMeeting::Stated {
   Call call;
   std::uint64_t differs = 0;  ///< not all of those that have been combined make this call
@@ -133,7 +133,7 @@ void HostsMeeting::combine_records(World& world, const Call& call, std::span<std
 }
 
 void HostsMeeting::send_down(World& world, const Call& call, std::span<std::byte> data, int from_host, CallSite where) {
-  // The machine so many behind the first one has it from the one that is less by its lowest bit.
+  // A machine at distance `place` from the first one has it from the machine at `place` without its lowest bit.
   const unsigned place = unsigned((my_host_ + hosts_ - from_host) % hosts_);
   const int below = place == 0 ? int(ahead_.size()) : std::countr_zero(place);
   if (place != 0) {
@@ -179,7 +179,7 @@ void HostsMeeting::exchange(World& world, const Call& call, const void* mine, st
     return hosts[std::size_t((my_host_ + place) % hosts_)];
   };
   if (leads()) {
-    std::vector<std::size_t> ends{0};  // of the blocks of so many machines
+    std::vector<std::size_t> ends{0};  // of the blocks of the first k machines
     for (int place = 0; place < hosts_; ++place) ends.push_back(ends.back() + host_at(place).size() * size_bytes);
     for (std::size_t k = 0; k < ahead_.size(); ++k) {
       const int known = 1 << k, count = std::min(known, hosts_ - known);

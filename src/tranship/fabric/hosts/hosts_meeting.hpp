@@ -51,13 +51,13 @@ class HostsMeeting final : public Meeting {
   MembersByHost members_by_host() const;
 
   bool leads() const noexcept { return leads_; }
-  /// What a leader has brought to the exchange under way.
+  /// Returns what a leader has brought to the exchange under way.
   std::vector<std::byte> taken(World& world, const Call& call, int leader, CallSite where);
   void bring(int leader, std::span<const std::byte> bytes);
   // By leaders alone, in an exchange that all leaders make.
   void combine_records(World& world, const Call& call, std::span<std::byte> record, Combine combine, CallSite where);
   void send_down(World& world, const Call& call, std::span<std::byte> data, int from_host, CallSite where);
-  /// Every member brings so many bytes to all, whatever its call is.
+  /// Every member brings `size_bytes` bytes to all, whatever its call is.
   void exchange(World& world, const Call& call, const void* mine, std::size_t size_bytes, std::byte* all,
                 CallSite where);
   /// Throws `mismatch` where all members have found that their calls differ.

@@ -99,7 +99,7 @@ void HostsTransport::atomic(Remote at, int width, WordKind, AtomicOp op, std::ui
 }
 
 void HostsTransport::quiet(std::optional<Rank> peer, CallSite where) {
-  // What comes while this waits belongs to the next one.
+  // Operations that start while this waits belong to the next quiet.
   Answers answers = taken(answers_, peer);
   std::erase_if(written_, [&](Rank other) {
     if (peer && other != *peer) return false;
@@ -107,7 +107,7 @@ void HostsTransport::quiet(std::optional<Rank> peer, CallSite where) {
     return true;
   });
   wait_for("a quiet", answers, where);
-  // What has come may be read here until it is known to have left.
+  // This rank may read data that has arrived until the wire says that it has left.
   const std::vector<std::shared_ptr<Wire::Lent>> leaving = taken(lent_, peer);
   wait_until([&] { return std::all_of(leaving.begin(), leaving.end(), has_left); },
              WaitNote("a quiet", WaitNote::anyone, where));

@@ -44,7 +44,7 @@ class HostsTransport final : public Transport {
 
  private:
   using Answers = std::vector<std::shared_ptr<Awaited>>;
-  /// What is returned has not left.
+  /// Returns the data that has not left, or nullptr.
   std::shared_ptr<Wire::Lent> start_put(Remote target, const CopyBlock& block, int width, const void* source,
                                         const Signal* signal, const std::shared_ptr<const void>& owner, CallSite where);
   void wait_for(const char* label, const Answers& answers, CallSite where);

@@ -24,7 +24,7 @@ class Mail {
     std::uint64_t number = 0;
   };
   virtual void bring(Rank peer, Key meeting, std::span<const std::byte> bytes) = 0;
-  /// What `peer` has brought to this rank, once; nothing as long as it has not come. Moves what can be moved now.
+  /// Returns what `peer` has brought to this rank, once; nothing until it has come. Moves what can be moved now.
   virtual std::optional<std::vector<std::byte>> take(Rank peer, Key meeting) = 0;
 };
 

@@ -17,7 +17,7 @@ namespace {
 // Who has asked once often asks again soon; looking takes some microseconds.
 constexpr std::int64_t busy_nap_ns = 50'000;
 constexpr std::int64_t idle_nap_ns = 50'000'000;
-// Of several engines, one is waited for, and the others are looked at.
+// With several engines, the thread waits for one of them and polls the others.
 constexpr std::int64_t shared_nap_ns = 1'000'000;
 // A rank that looks so often serves the others itself, and the thread would take its core and its lock away from it.
 constexpr std::uint64_t rank_looks_min = 8;

@@ -22,10 +22,10 @@ class Wire {
 
   virtual ~Wire() = default;
 
-  /// What takes the messages of a wire.
+  /// Takes the messages of a wire.
   class Receiver {
    public:
-    /// Where a body is to be written.
+    /// The place where the wire writes a body.
     struct Place {
       std::byte* at = nullptr;  ///< nullptr: the wire keeps it until received()
       /// Not before all that was sent before has been received.
@@ -60,12 +60,12 @@ class Wire {
   virtual bool progress(Receiver& receiver) = 0;
   /// This rank has nothing more to say: what it sends from now on vanishes, and what peers have sent still comes.
   virtual void part() {}
-  /// Whether all that was sent has left this rank, and, once it has parted, all that its peers have sent to it has
+  /// Returns true when all that was sent has left this rank, and, once it has parted, all that its peers have sent has
   /// come. A peer is a rank that has been sent something, or that something has come from.
   virtual bool is_idle() const = 0;
-  /// What was sent to a peer and cannot leave until it has received more.
+  /// Bytes that were sent to a peer and cannot leave until it has received more.
   virtual std::size_t waiting_bytes(Rank) const { return 0; }
-  /// The same, to all of them.
+  /// Bytes that wait for all peers together.
   virtual std::size_t waiting_bytes() const { return 0; }
   /// Returns when something may have come or can leave, and after so long. Any thread, beside the one that uses it.
   virtual void wait(std::int64_t at_most_ns) = 0;

@@ -418,7 +418,7 @@ Error Block::divergence() {
             "of its block",
             lane.index(), other->index(), index_, lane.index(), name_of(lane.call()), other->index(),
             name_of(other->call()));
-  return grid_.error("block {} does not go on", index_);
+  return grid_.error("no lane of block {} can go on", index_);
 }
 
 // The grid.

@@ -6,7 +6,7 @@
 
 namespace tranship {
 
-/// What <tranship/mpi.hpp> says of the call with an MPI_Comm. `mpi` stays where it is.
+/// Implements the call with an MPI_Comm of <tranship/mpi.hpp>, which has its comment. `mpi` stays where it is.
 RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& options);
 
 }  // namespace tranship

@@ -150,7 +150,7 @@ inline int withdraw(MpiHandle* request) {
       request, [](MPI_Request* made) { return *made == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Cancel(made); });
 }
 
-/// What is called when MPI is being finalised, or no more.
+/// A function that MPI calls when it is being finalised; nothing is called once `call` is nullptr.
 struct AtFinalise {
   void (*call)(void* with);
   void* with;

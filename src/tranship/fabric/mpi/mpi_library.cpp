@@ -134,8 +134,15 @@ Result<const MpiModule*> load_module(const Abi& abi, const std::string& library)
     said = fmt::format("{} has version {} of the table of calls, this library {}", path.c_str(), mpi ? mpi->version : 0,
                        MpiModule::version_here);
   }
-  return make_error(ErrorCode::unsupported, "{} needs {}, {}", library, abi.module,
-                    said.empty() ? "which this build has not: it was made without the header of that MPI" : said);
+  if (said.empty()) {
+    std::vector<std::string> searched;
+    for (const std::filesystem::path& folder : module_folders()) searched.push_back(folder.string());
+    said = fmt::format(
+        "which is in none of {}: this build was made without the header of that MPI, or {} names a "
+        "folder of another build",
+        join_text(searched, ", "), mpi_modules_variable);
+  }
+  return make_error(ErrorCode::unsupported, "{} needs {}, {}", library, abi.module, said);
 }
 
 Result<MpiLibrary> with_module(const std::string& path, std::string chosen, void* loaded) {
@@ -150,7 +157,7 @@ Result<MpiLibrary> with_module(const std::string& path, std::string chosen, void
   }
   if (!abi)
     return make_error(ErrorCode::unsupported,
-                      "'{}' is none of the MPI libraries that are known: libmpi.so.40 (Open MPI), libmpich.so.12 and "
+                      "'{}' is not a known MPI library; known are libmpi.so.40 (Open MPI), libmpich.so.12 and "
                       "libmpi.so.12 (MPICH, Intel MPI), libmpi_abi.so.1 (the MPI standard)",
                       printable(path));
   Result<const MpiModule*> module = load_module(*abi, path);
@@ -173,7 +180,8 @@ Result<MpiLibrary> find() {
     candidates = mpi_of_launcher();
   if (candidates.empty())
     return make_error(ErrorCode::unsupported,
-                      "this process has no MPI, no launcher of MPI has started it, and {} names none",
+                      "no MPI library is known: this process has not loaded one, no launcher of MPI has started it, "
+                      "and {} names none",
                       mpi_library_variable);
   std::string said;
   for (const MpiCandidate& candidate : candidates) {

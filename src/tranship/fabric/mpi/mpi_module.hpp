@@ -12,7 +12,7 @@ namespace tranship {
 /// The bits of a handle of MPI, of whatever size it is there.
 using MpiHandle = std::uint64_t;
 
-/// As MPI says, in its order.
+/// The levels of thread support of MPI, in its order.
 enum class MpiThreads : std::int32_t { single, funneled, serialized, multiple };
 
 struct MpiModule {
@@ -37,7 +37,7 @@ struct MpiModule {
   int (*at_finalise)(void (*call)(void* with), void* with, int* key);
   int (*not_at_finalise)(int key);
   void (*error_text)(int code, char* text, std::size_t size);
-  /// The first line, of so many characters at most.
+  /// Writes the first line, cut to `size` bytes with the final 0.
   void (*library_version)(char* text, std::size_t size);
 
   MpiHandle (*world)();
@@ -48,7 +48,7 @@ struct MpiModule {
   int (*highest_tag)(MpiHandle comm, int* out);
   /// Collective, without waiting: `comm`, which must stay where it is, is there once the request is complete.
   int (*duplicate)(MpiHandle from, MpiHandle* comm, MpiHandle* request);
-  /// Of calls with `comm`, in place of ending the job.
+  /// Makes calls with `comm` return errors instead of ending the job.
   int (*return_errors)(MpiHandle comm);
   int (*free)(MpiHandle comm);
   int (*all_gather)(const void* mine, int size_bytes, void* all, MpiHandle comm, MpiHandle* request);
@@ -66,5 +66,5 @@ struct MpiModule {
 
 }  // namespace tranship
 
-/// What a module exports.
+/// The function that a module exports.
 extern "C" const tranship::MpiModule* tranship_mpi_module();

@@ -63,7 +63,7 @@ bool mpi_launcher_waits() {
 
 void initialise_mpi(const MpiModule& mpi) {
   if (mpi.state() == MpiModule::State::finalised)
-    throw_error(ErrorCode::invalid_use, "MPI has been finalised in this process: a world must join before");
+    throw_error(ErrorCode::invalid_use, "MPI has been finalised in this process: join a world before MPI_Finalize");
   if (mpi.state() == MpiModule::State::running) return;
   check_mpi(mpi, mpi.initialise(MpiThreads::multiple), "be initialised");
   std::atexit(&finalise_at_exit);

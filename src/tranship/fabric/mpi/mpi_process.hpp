@@ -9,7 +9,7 @@
 
 namespace tranship {
 
-/// Whether the launcher of an MPI waits for this process to initialise it.
+/// Returns true when the launcher of an MPI waits for this process to initialise it.
 bool mpi_launcher_waits();
 
 /// Initialises MPI where that has not been done, and finalises it at the end of the process then. Throws `invalid_use`
@@ -29,7 +29,7 @@ struct MpiFacts {
   std::string threads;
   int processes = 0;  ///< of MPI_COMM_WORLD; 0 where MPI is not running
   std::vector<MpiModuleFile> modules;
-  /// Of the network, that are up: "eth0 10.1.2.3". MPI chooses among them.
+  /// Network interfaces that are up: "eth0 10.1.2.3". MPI chooses among them.
   std::vector<std::string> interfaces;
 };
 /// Initialises MPI where a launcher waits for that. Throws as initialise_mpi() does.

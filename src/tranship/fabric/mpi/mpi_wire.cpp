@@ -18,7 +18,7 @@ constexpr int short_tag = 1, first_body_tag = 2;
 
 }  // namespace
 
-/// What every short message begins with. Behind it come the head, and the body or a part of it, unless that comes
+/// The beginning of every short message. Behind it come the head, and the body or a part of it, unless that comes
 /// apart.
 struct MpiWire::Frame {
   enum class Kind : std::uint16_t {
@@ -56,7 +56,7 @@ struct MpiWire::Incoming {
   int tag = 0;
   std::uint64_t body_bytes = 0;
   std::size_t taken_bytes = 0;  ///< of short messages
-  // Of a body that is not in the short message.
+  // For a body that is not in the short message:
   std::byte* at = nullptr;
   std::byte* later_at = nullptr;  ///< where it goes when all before it has been received
   bool has_to_wait = false;       ///< for all before it, until when nothing is received
@@ -335,7 +335,7 @@ void MpiWire::take(Rank from, std::span<const std::byte> bytes, Receiver& receiv
     message.missing_bytes = message.body_bytes;
     return message.append(behind);
   }
-  // What the wire itself keeps shows nowhere before its turn. Bodies under one tag, which come round, are received in
+  // Memory of the wire itself may be written before its turn. Bodies under one tag, which comes round, are received in
   // the order in which they were sent.
   const auto is_waiting_so = [&](const Incoming& one) { return one.has_to_wait && one.tag == message.tag; };
   message.has_to_wait =

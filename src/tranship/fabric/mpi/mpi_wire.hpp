@@ -5,7 +5,7 @@
 // posted, which is the order in which MPI has matched them. A message of medium length is several of them, since MPI
 // makes a longer one wait until the receiver has asked for it. A long message sends its head so, and its body under a
 // tag of its own, which is received where it belongs. What comes from the same rank meanwhile waits for it. A rank
-// sends another one so many bytes of short messages that have not been received there, and no more. A rank that has
+// sends another one up to `window_bytes` of short messages that have not been received there. A rank that has
 // parted says so to each peer behind all that it has sent there. That is its last message, so it gives no credit for
 // what still comes, which the peer then sends at once.
 #pragma once
@@ -26,18 +26,19 @@ namespace tranship {
 
 class MpiWire final : public Wire {
  public:
-  /// What is sent in one piece, by all ranks alike.
+  /// The sizes of messages, equal on all ranks.
   struct Sizes {
     static constexpr std::size_t short_bytes_min = 16 + head_bytes_max;
 
     std::size_t short_bytes = 16384;  ///< of a frame with all that it carries
-    /// Of short messages on their way to one peer; at least twice the above. What half of it holds is sent in several.
+    /// Limit of short messages on their way to one peer; at least twice the above. A message that fits into half of it
+    /// is sent as several short ones.
     std::size_t window_bytes = 262144;
     std::size_t piece_bytes = std::size_t(1) << 30;  ///< of a body
     int receives = 16;
   };
 
-  /// Of a communicator that nothing else uses; it outlives this object.
+  /// Makes the wire of a communicator that nothing else uses and that outlives this object.
   MpiWire(const MpiModule& mpi, MpiHandle comm, const Sizes& sizes);
   /// Withdraws what it has posted. What has not left by then may never leave. What MPI may still read or write stays:
   /// for ever, where it is this object's own.
@@ -77,7 +78,7 @@ class MpiWire final : public Wire {
   void consumed(Rank from, Peer& peer, std::size_t size_bytes);
   void start_waiting(Rank to, Peer& peer);
   void part_from(Rank rank, Peer& peer);
-  /// What takes no part in the window.
+  /// Sends a frame that does not count in the window.
   void tell(Rank to, const Frame& frame);
 
   const MpiModule& mpi_;

@@ -35,7 +35,7 @@
 namespace tranship {
 namespace {
 
-/// What each process tells all others.
+/// The message that each process sends to all others.
 struct Hello {
   char build[192] = {};
   char host[64] = {};  ///< that it says it is on
@@ -67,9 +67,8 @@ MpiWire::Sizes sizes_of_environment() {
       sizes.receives < 1)
     throw_error(
         ErrorCode::bad_text,
-        "{} is '{}': needs the bytes of a short message, at least {}, of all of them on their way to a peer, at "
-        "least twice as many, of a piece of a long one, and how many receives are posted: "
-        "\"16384,262144,1073741824,16\"",
+        "{} is '{}': give four numbers as in \"16384,262144,1073741824,16\": bytes of a short message (at least {}), "
+        "of all on their way to one peer (at least twice that), of a piece of a long message, and the posted receives",
         mpi_sizes_variable, printable(text), short_bytes_min);
   return sizes;
 }
@@ -94,7 +93,7 @@ struct MpiPart {
   MpiPart(const MpiPart&) = delete;
   MpiPart& operator=(const MpiPart&) = delete;
   ~MpiPart() { leave_mpi(); }
-  /// Of the world itself what needs MPI ends: it is there still when MPI is finalised.
+  /// Ends the parts of the world that need MPI; the world itself may still exist when MPI is finalised.
   static void at_finalise(void* with) {
     MpiPart& self = *static_cast<MpiPart*>(with);
     self.finalise_key.reset();
@@ -169,7 +168,8 @@ class SetUp {
         deadline_(Deadline::after_ns(timeout_ns_)),
         part_(std::make_shared<MpiPart>(mpi)) {}
 
-  /// Whether a rank waits for those of other machines. The end of the process does, where MPI is tranship's own.
+  /// Says if a leaving rank waits for ranks of other machines. If tranship has initialised MPI, the end of the process
+  /// waits for them.
   enum class Leaving : std::uint8_t { with_others, at_once };
 
   RankScope join(MpiHandle user_comm, Leaving leaving) {
@@ -218,21 +218,22 @@ class SetUp {
   void idle(int round, const char* what) {
     if (options_.interrupt_check != nullptr) options_.interrupt_check();
     if (deadline_.passed())
-      throw_error(ErrorCode::timeout,
-                  "rank {} of {} has waited {} s for the other processes of its communicator to {}: some have not come",
-                  rank_, size_, double(timeout_ns_) * 1e-9, what);
+      throw_error(
+          ErrorCode::timeout,
+          "rank {} of {} has waited {} s for the other processes of its communicator to {}: some have not done so",
+          rank_, size_, double(timeout_ns_) * 1e-9, what);
     clock_.idle(round);
   }
 
   void duplicate(MpiHandle user_comm) {
     if (mpi_.is_null(user_comm))
-      throw_error(ErrorCode::invalid_use, "a world joins by MPI_COMM_NULL: it needs a communicator of its ranks");
+      throw_error(ErrorCode::invalid_use, "cannot join a world by MPI_COMM_NULL: give a communicator of its ranks");
     bool is_inter = false;
     check_mpi(mpi_, mpi_.is_inter(user_comm, &is_inter), "tell whether this is an intercommunicator");
     if (is_inter)
       throw_error(
           ErrorCode::invalid_use,
-          "a world joins by an intercommunicator: it needs an intracommunicator (MPI_Intercomm_merge makes one)");
+          "cannot join a world by an intercommunicator: give an intracommunicator (MPI_Intercomm_merge makes one)");
     check_mpi(mpi_, mpi_.rank(user_comm, &rank_), "tell the rank of this process");
     check_mpi(mpi_, mpi_.size(user_comm, &size_), "tell how many processes there are");
     MpiHandle request = 0;
@@ -266,7 +267,7 @@ class SetUp {
         refuse(Error(static_cast<ErrorCode>(step.code - 1), fmt::format("rank {} of {}: {}", rank, size_, step.text)));
   }
 
-  /// As all processes do.
+  /// Throws the error that all processes throw.
   [[noreturn]] void refuse(const Error& error) {
     part_->is_refused_by_all = true;
     throw Error(error);
@@ -402,7 +403,7 @@ std::optional<RankScope> join_mpi_job() {
   if (!launcher || !mpi_launcher_waits()) return std::nullopt;
   const Result<MpiLibrary>& library = mpi_library();
   if (!library)
-    throw_error(ErrorCode::unsupported, "{}, and its MPI is not to be had: {}", launcher->text(),
+    throw_error(ErrorCode::unsupported, "{}, but its MPI cannot be used: {}", launcher->text(),
                 library.error().message());
   const MpiModule& mpi = *library.value().mpi;
   initialise_mpi(mpi);
@@ -410,8 +411,8 @@ std::optional<RankScope> join_mpi_job() {
   check_mpi(mpi, mpi.size(mpi.world(), &size), "tell how many processes there are");
   if (launcher->processes > 0 && size != launcher->processes)
     throw_error(ErrorCode::mismatch,
-                "{} has started {} ({}), and {} ({}) has a world of {}: launcher and library are of different "
-                "MPIs; {} names a library",
+                "{} has started {} ({}), but {} ({}) has a world of {}: launcher and library belong to different MPIs; "
+                "set {} to the library of the launcher",
                 launcher->name, amount(launcher->processes, "process", "processes"), launcher->variables,
                 library.value().path, library.value().version, size, mpi_library_variable);
   return SetUp(mpi, {}).join(mpi.world(), SetUp::Leaving::with_others);
@@ -421,11 +422,12 @@ RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& opti
   detail::refuse_to_be_simulated("by a communicator of MPI");
   if (mpi.version != MpiModule::version_here)
     throw_error(ErrorCode::mismatch,
-                "this program was compiled with version {} of the table of MPI's calls, and runs with a library of "
-                "version {}",
+                "this program was compiled for version {} of tranship's table of MPI calls, but runs with a library "
+                "that has version {}: rebuild it",
                 mpi.version, MpiModule::version_here);
   if (mpi.state() != MpiModule::State::running)
-    throw_error(ErrorCode::invalid_use, "in this process MPI {}: a world of a communicator joins while it runs",
+    throw_error(ErrorCode::invalid_use,
+                "in this process MPI {}: join a world by a communicator between MPI_Init and MPI_Finalize",
                 mpi.state() == MpiModule::State::before ? "has not been initialised (a session alone does not do that)"
                                                         : "has been finalised");
   LeftWorlds::of_process().free_some();

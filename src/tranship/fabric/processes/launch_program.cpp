@@ -37,7 +37,7 @@ ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vec
                   amount(program.words.size(), "word"), amount(program.ranks, "rank"));
     ranks += program.ranks;
   }
-  if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());
+  if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs at least 1 program, got {}", programs.size());
   refuse_other_launcher("a world of its own, of all these ranks");
   default_timeout_ns();  // the ranks read it; errors in it are found before they start
   const auto shared =

@@ -164,7 +164,7 @@ void ProcessGroup::end(Rank rank) {
   if (process.exit_code == 0 && !board.joined(rank)) return board.post_finished(rank);
   const std::string how =
       killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-             : fmt::format("ended with exit code {} and without a word", WEXITSTATUS(status));
+             : fmt::format("ended with exit code {} without reporting an error", WEXITSTATUS(status));
   board.post_failed(rank, ErrorCode::peer_lost, fmt::format("process {} (rank {}) {}", process.pid, rank, how));
 }
 

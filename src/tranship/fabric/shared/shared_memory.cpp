@@ -97,9 +97,10 @@ bool can_be_read(const void* memory, std::size_t size_bytes) {
 }
 
 Error unreadable(const void* memory, std::size_t size_bytes) {
-  return make_error(ErrorCode::invalid_use,
-                    "cannot register {} at {}: some of them cannot be read, as behind the end of a file",
-                    amount(size_bytes, "byte"), memory);
+  return make_error(
+      ErrorCode::invalid_use,
+      "cannot register {} at {}: part of this range cannot be read (it may lie beyond the end of a mapped file)",
+      amount(size_bytes, "byte"), memory);
 }
 
 /// Moves a mapping to a place by the system call itself: UCX, below some MPIs, replaces mremap by a version that
@@ -123,7 +124,7 @@ class JoinedRanges {
     for (const auto& [other, range] : ranges_)
       if (first < other + range.size_bytes && other < first + size_bytes)
         return make_error(ErrorCode::invalid_use,
-                          "cannot register {} at {}, of which some are registered already: {} at {:#x}",
+                          "cannot register {} at {}: the range overlaps the {} at {:#x} that are registered already",
                           amount(size_bytes, "byte"), memory, range.size_bytes, other);
     ranges_.emplace(first, Range{size_bytes});
     return {};
@@ -242,7 +243,8 @@ void SharedMemory::give_back(std::size_t offset_bytes, std::size_t size_bytes) c
 
 Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const {
   if ((reinterpret_cast<std::uintptr_t>(memory) | offset_bytes | size_bytes) % page_bytes() != 0)
-    return make_error(ErrorCode::invalid_use, "cannot register {} at {}: these are no whole pages of {}",
+    return make_error(ErrorCode::invalid_use,
+                      "cannot register {} at {}: address and size must be multiples of the page size {}",
                       amount(size_bytes, "byte"), memory, page_bytes());
   const Result<MappedPages> pages = mapped_pages(memory, size_bytes);
   const auto first = reinterpret_cast<std::uintptr_t>(memory), ours = reinterpret_cast<std::uintptr_t>(data_);
@@ -265,8 +267,8 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
     if (is_cut_off || part.is_shared != pages.all_shared())
       return make_error(
           ErrorCode::unsupported,
-          "cannot register {} at {}: {:#x} to {:#x} are shared with {}, which would see nothing of "
-          "what comes there; memory of this process alone (MAP_PRIVATE) can be registered",
+          "cannot register {} at {}: {:#x} to {:#x} are shared with {}, which would not see what peers write there; "
+          "memory of this process alone (MAP_PRIVATE) can be registered",
           amount(size_bytes, "byte"), memory, part.first, part.end,
           part.is_anonymous ? "other processes" : fmt::format("the file {}", printable(part.path, name_chars_max)));
   }

@@ -58,8 +58,8 @@ struct Offsets {
         __builtin_add_overflow(each, SharedMemory::alignment_bytes - 1, &each) ||
         __builtin_mul_overflow(stride = round_down(each, SharedMemory::alignment_bytes), ranks, &all) ||
         __builtin_add_overflow(segments, all, &total) || total > std::size_t(INT64_MAX))
-      throw_error(ErrorCode::overflow, "{} with {} + {} each do not fit in 63 bits", amount(shape.ranks, "rank"),
-                  shape.heap_bytes, amount(shape.local_bytes, "byte"));
+      throw_error(ErrorCode::overflow, "{} with {} + {} each need more bytes than fit in 63 bits",
+                  amount(shape.ranks, "rank"), shape.heap_bytes, amount(shape.local_bytes, "byte"));
   }
 };
 
@@ -99,8 +99,8 @@ int teams_of_environment() {
 std::shared_ptr<SharedWorld> SharedWorld::make(const Making& making, Kind kind) {
   const int ranks = making.ranks, teams = making.teams ? *making.teams : teams_of_environment();
   if (teams < TeamSlots::count_min || teams > TeamSlots::count_max)
-    throw_error(ErrorCode::invalid_use, "{}; {} to {} are possible", amount(teams, "team"), TeamSlots::count_min,
-                TeamSlots::count_max);
+    throw_error(ErrorCode::invalid_use, "{} are asked for; {} to {} are possible", amount(teams, "team"),
+                TeamSlots::count_min, TeamSlots::count_max);
   std::optional<std::size_t> heap_bytes = making.heap_bytes;
   const auto with = [&](std::size_t bytes) {
     const Shape shape{.ranks = ranks,
@@ -123,7 +123,8 @@ std::shared_ptr<SharedWorld> SharedWorld::make(const Making& making, Kind kind) 
   while (granted > 0 && !with(granted).ok()) granted /= 2;
   constexpr std::size_t enough = std::size_t(16) << 20;
   if (heap_bytes || granted < enough)
-    throw_error(ErrorCode::no_memory, "symmetric heaps of {} for each of {}; the system grants {} each: {}",
+    throw_error(ErrorCode::no_memory,
+                "cannot make symmetric heaps of {} for each of {}: the system grants {} each ({})",
                 amount(wanted, "byte"), amount(ranks, "rank"), granted, made.error().message());
   // Addresses that the heaps take are missing to the program, so half of them is left.
   return with(granted / 2).value();

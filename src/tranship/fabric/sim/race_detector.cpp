@@ -154,12 +154,11 @@ void RaceDetector::release_sources(Rank rank, const CallSite* quiet) {
     if (!one.transfer->is_over_for(mine.known)) return false;
     // Any write that the rank knows of has been compared with the transfer already.
     if (mine.late_error || one.held->is_unchanged() || !is_unwritten_since(one)) return true;
-    mine.late_error =
-        make_error(ErrorCode::race,
-                   "the source of {} by rank {} ({}) is no longer what it was when rank {} {}: it "
-                   "may be written after that only",
-                   one.read.use.name, rank, short_name(one.read.use.where), rank,
-                   quiet ? fmt::format("calls quiet ({})", short_name(*quiet)) : "learns that it has been read");
+    mine.late_error = make_error(
+        ErrorCode::race,
+        "the source of {} by rank {} ({}) is no longer what it was when rank {} {}: it may be written only after that",
+        one.read.use.name, rank, short_name(one.read.use.where), rank,
+        quiet ? fmt::format("calls quiet ({})", short_name(*quiet)) : "learns that it has been read");
     mine.late_error->rank = mine.late_error->peer = rank;
     return true;
   });

@@ -66,8 +66,8 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
 void detail::refuse_to_be_simulated(std::string_view way) {
   if (std::getenv(simulation_variable) != nullptr)
     throw_error(ErrorCode::unsupported,
-                "this program joins a world {}, together with others, and a simulation starts one program: what calls "
-                "launch(f), or joins without naming a world, can be simulated",
+                "this program joins a world {}, together with other programs, but a simulation starts only one: call "
+                "launch(f), or join without naming a world",
                 way);
 }
 
