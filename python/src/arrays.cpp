@@ -96,7 +96,8 @@ ArrayHandle with_rank(const std::shared_ptr<RankHandle>& rank, ArrayRef ref, Dev
 
 nb::dict interface_of(const LocalArray& array, Access access) {
   const StridedView& view = array.ref().view;
-  if (view.imaginary) throw Error(ErrorCode::unsupported, "a complex array in two planes has no one NumPy view");
+  if (view.imaginary)
+    throw Error(ErrorCode::unsupported, "a complex array in two planes cannot be shown as one NumPy array");
   return array_interface(view, array.ref().is_const ? Access::read_only : access);
 }
 Access access_of(const LocalArray& array) {
@@ -226,7 +227,7 @@ HaloOperation operation_of(bool adjoint, const std::string& combine) {
   const Combine how = combine_named(combine);
   if (adjoint) return how;
   if (how != Combine::sum)
-    throw Error(ErrorCode::invalid_use, "combine='" + combine + "' is of an adjoint, and this is an update");
+    throw Error(ErrorCode::invalid_use, "combine='" + combine + "' applies to an adjoint, and this is an update");
   return HaloDirection::update;
 }
 

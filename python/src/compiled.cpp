@@ -65,8 +65,8 @@ Status guarded(Waits waits, F&& f) noexcept {
     Shmem& shmem = Shmem::of_this_thread();
     if (has_lost_error.load(std::memory_order_relaxed) && has_lost_error.exchange(false))  // a look costs nothing
       throw_error(ErrorCode::invalid_use,
-                  "an operation was called in a thread of a parallel loop, which is no rank, and was not made: "
-                  "operations belong outside of parallel loops");
+                  "an operation was called in a thread of a parallel loop, which is not a rank, and was skipped: call "
+                  "operations outside of parallel loops");
     FiberThread* const fiber = FiberThread::current();
     if ((waits == Waits::no && shmem.context().completes_at_once()) || (fiber == nullptr && !has_gil()))
       f(shmem);

@@ -108,7 +108,7 @@ class MessageMemory {
     if (buffer_.len == bytes) return;
     const Index has = buffer_.len;
     PyBuffer_Release(&buffer_);
-    throw_error(ErrorCode::invalid_use, "a buffer of {} for a halo message of {}", amount(has, "byte"), bytes);
+    throw_error(ErrorCode::invalid_use, "the buffer has {}, the halo message {}", amount(has, "byte"), bytes);
   }
   ~MessageMemory() { PyBuffer_Release(&buffer_); }
   MessageMemory(const MessageMemory&) = delete;
@@ -219,8 +219,9 @@ void bind_halo_transformer(nb::module_& module) {
           [](const nb::sequence& specs_x, const nb::sequence& specs_y, const nb::sequence& boundaries) {
             const std::size_t count_x = nb::len(specs_x), count_y = nb::len(specs_y);
             if (count_y != 0 && count_y != count_x)
-              throw_error(ErrorCode::invalid_use, "{} of x components and {} of y components", amount(count_x, "spec"),
-                          count_y);
+              throw_error(ErrorCode::invalid_use,
+                          "{} of x components and {} of y components: both must have equally many",
+                          amount(count_x, "spec"), count_y);
             std::vector<HaloExchangeSpec> x, y;
             x.reserve(count_x * nb::len(boundaries));
             y.reserve(count_y * nb::len(boundaries));

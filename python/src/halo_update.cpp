@@ -67,8 +67,8 @@ class HaloUpdate final : public Resident {
   }
   void bind(const std::vector<Memory>& fields) {
     if (fields.size() * std::size_t(tiles_) != views_.size())
-      throw_error(ErrorCode::invalid_use, "{} for an update of {}", amount(fields.size(), "array"),
-                  views_.size() / std::size_t(tiles_));
+      throw_error(ErrorCode::invalid_use, "{} for an update of {}: give one for each field",
+                  amount(fields.size(), "array"), views_.size() / std::size_t(tiles_));
     std::vector<StridedView> views = views_;
     std::vector<nb::object> owners;
     for (std::size_t f = 0; f < fields.size(); ++f) {

@@ -98,7 +98,7 @@ SideState state_of(const TileSide& side) {
   return {side.tile, side.dim, side.side == Side::low ? "low" : "high"};
 }
 Tiling tiling_of(std::vector<Indices> extents, std::vector<TileEdge> edges) {
-  if (extents.empty()) throw_error(ErrorCode::invalid_use, "a tiling of 0 tiles: needs 1 or more");
+  if (extents.empty()) throw_error(ErrorCode::invalid_use, "a tiling needs at least 1 tile, has 0");
   return {std::move(extents), std::move(edges)};
 }
 Tiling tiling_of(const TilingState& state) {
@@ -198,14 +198,14 @@ void bind_layouts(nb::module_& module) {
           "rank_of",
           [](const Grid& self, const Indices& coordinates, Index replica) {
             if (coordinates.size() != self.dims())
-              throw_error(ErrorCode::invalid_use, "coordinates of {} in a grid of {}",
+              throw_error(ErrorCode::invalid_use, "the coordinates have {}, the grid has {}",
                           amount(coordinates.size(), "dimension"), self.dims());
             for (int d = 0; d <= self.dims(); ++d) {
               const Index at = d < self.dims() ? coordinates[d] : replica;
               const Index extent = d < self.dims() ? self.extents()[d] : self.replicas();
               if (at < 0 || at >= extent)
-                throw_error(ErrorCode::invalid_use, "{} {} of a grid of {}", d < self.dims() ? "coordinate" : "replica",
-                            at, extent);
+                throw_error(ErrorCode::invalid_use, "{} {} does not exist: the grid has {}",
+                            d < self.dims() ? "coordinate" : "replica", at, extent);
             }
             return self.rank_of({coordinates, replica});
           },

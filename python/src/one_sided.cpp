@@ -37,8 +37,7 @@ class SymmetricView {
   const StridedView& view() const noexcept { return view_; }
   /// The view, for what computes with elements. Throws `invalid_use` for others.
   const StridedView& numbers(const char* what) const {
-    if (inner_dims_ > 0)
-      throw_error(ErrorCode::invalid_use, "{} of elements that are moved as bytes, and not computed with", what);
+    if (inner_dims_ > 0) throw_error(ErrorCode::invalid_use, "{} cannot take elements that are moved as bytes", what);
     return view_;
   }
 

@@ -44,7 +44,7 @@ BufferKind buffer_of(const std::string& letter) {
   if (letter == "i") return BufferKind::input;
   if (letter == "o") return BufferKind::output;
   if (letter == "s") return BufferKind::scratch;
-  throw_error(ErrorCode::invalid_use, "the buffer \"{}\"; there are \"i\", \"o\" and \"s\"", letter);
+  throw_error(ErrorCode::invalid_use, "there is no buffer \"{}\"; buffers are \"i\", \"o\" and \"s\"", letter);
 }
 lang::Chunk chunk_of(const ChunkTuple& chunk) {
   const auto& [rank, letter, first, count] = chunk;
@@ -65,7 +65,8 @@ Reduction arithmetic_reduction(const std::string& name) {
   if (name == "prod") return Reduction::product;
   if (name == "min") return Reduction::minimum;
   if (name == "max") return Reduction::maximum;
-  throw_error(ErrorCode::invalid_use, "the reduction \"{}\"; there are \"sum\", \"prod\", \"min\" and \"max\"", name);
+  throw_error(ErrorCode::invalid_use,
+              "there is no reduction \"{}\"; reductions are \"sum\", \"prod\", \"min\" and \"max\"", name);
 }
 lang::DataSync sync_of(int sync) {
   return static_cast<lang::DataSync>(sync);

@@ -370,7 +370,7 @@ bool is_inside_of_device() noexcept {
 
 void check_outside_of_devices() {
   if (is_inside_of_device())
-    throw Error(ErrorCode::invalid_use, "the code of a device uses a buffer; one of them is being copied");
+    throw Error(ErrorCode::invalid_use, "the code of a device must not use a buffer while it copies one");
 }
 
 void close_later(std::shared_ptr<Devices> devices, Lease lease) {

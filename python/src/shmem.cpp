@@ -52,7 +52,7 @@ class Shown {
   const StridedView& view() const { return *buffer_.view(); }
   const StridedView& writable() const {
     if (buffer_.is_read_only())
-      throw_error(ErrorCode::invalid_use, "{}: a {} that is written is read-only", what_, type_name());
+      throw_error(ErrorCode::invalid_use, "{}: a {} cannot be written: it is read-only", what_, type_name());
     return *buffer_.view();
   }
 

@@ -295,10 +295,9 @@ std::int64_t in_ns(double seconds) {
 /// Throws where this process cannot join a world.
 JoinOptions join_options(std::optional<double> timeout, std::optional<std::size_t> heap_bytes) {
   if (std::getenv(simulation_variable) != nullptr)
-    throw_error(
-        ErrorCode::unsupported,
-        "a simulation runs a function once for each rank, and this interpreter runs its program once: launch(f) "
-        "can be simulated");
+    throw_error(ErrorCode::unsupported,
+                "a simulation runs a function once for each rank, but this interpreter runs its program only once: "
+                "launch(f) can be simulated");
   JoinOptions options{.heap_bytes = heap_bytes, .interrupt_check = &check_signals};
   if (timeout) options.timeout_ns = in_ns(*timeout);
   return options;
@@ -318,8 +317,7 @@ std::shared_ptr<RankHandle> joined(FunctionRef<RankScope()> join, const JoinOpti
 WorldId world_id_of(const nb::bytes& bytes) {
   WorldId id;
   if (bytes.size() != id.bytes.size())
-    throw_error(ErrorCode::invalid_use, "a world id has {}, these are {}", amount(id.bytes.size(), "byte"),
-                bytes.size());
+    throw_error(ErrorCode::invalid_use, "a world id has {}, got {}", amount(id.bytes.size(), "byte"), bytes.size());
   std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
   return id;
 }

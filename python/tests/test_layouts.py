@@ -104,7 +104,7 @@ def test_grids_say_who_is_where():
     for place in ((2, 0), (0, -1), (0,), (0, 0, 0)):
         with pytest.raises(ts.InvalidUse):
             grid.rank_of(place)
-    with pytest.raises(ts.InvalidUse, match="replica 2 of a grid of 2"):
+    with pytest.raises(ts.InvalidUse, match="replica 2 does not exist: the grid has 2"):
         grid.rank_of((0, 0), replica=2)
 
 

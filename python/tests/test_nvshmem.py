@@ -464,7 +464,7 @@ def test_registered_memory(pes):
         nvshmem.unregister_external_array(symmetric)
         del symmetric
         assert (mine[:4] == 70 + (me - 1) % n).all()
-        with pytest.raises(ts.Error, match="whole pages"):
+        with pytest.raises(ts.Error, match="multiples of the page size"):
             nvshmem.register_external_array(np.zeros(100))
 
     pes(2, body)

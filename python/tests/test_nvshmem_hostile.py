@@ -82,7 +82,7 @@ def test_an_array_of_a_peer_is_no_target():
         for pe in range(n):
             nvshmem.free(nvshmem.get_peer_array(x, pe))  # its own, too: nothing
         nvshmem.free_array(x)
-        with pytest.raises(nvshmem.NvshmemInvalid, match="free of 16 bytes of an allocation of 32"):
+        with pytest.raises(nvshmem.NvshmemInvalid, match="free: 16 bytes given, the allocation has 32"):
             nvshmem.free_array(mine[:2])
 
     as_pes(2, body)
@@ -185,7 +185,7 @@ def test_get_into_what_is_no_array():
 def test_parts_that_are_not_of_one_size():
     def body(me, n):
         x, y = nvshmem.array(7, "int64"), nvshmem.array(7, "int64")
-        with pytest.raises(nvshmem.NvshmemInvalid, match="7 elements in 2 parts"):
+        with pytest.raises(nvshmem.NvshmemInvalid, match="7 elements cannot be cut into 2 parts"):
             nvshmem.alltoall(0, x, y)
         d = nvshmem.array(8, "int64")
         with pytest.raises(nvshmem.NvshmemInvalid, match="f64"):
@@ -209,7 +209,7 @@ def test_names_of_teams():
     def body(me, n):
         T = nvshmem.Teams
         first = nvshmem.team_split_strided(0, 0, 1, n, new_team_name="TEAM_7")
-        with pytest.raises(nvshmem.NvshmemInvalid, match=f"'TEAM_7' is that of team {first}"):
+        with pytest.raises(nvshmem.NvshmemInvalid, match=f"'TEAM_7' belongs to team {first}"):
             nvshmem.team_split_strided(0, 0, 1, n, new_team_name="TEAM_7")
         others = [nvshmem.team_split_strided(0, 0, 1, n) for _ in range(3)]
         assert len({first, *others}) == 4 and set(others) <= set(T.values())
@@ -315,8 +315,8 @@ def test_compiled_calls_refuse_what_python_refuses():
             (lambda: all_of(np.zeros(4, "int64"), 0), "symmetric"),
             (lambda: all_of(nvshmem.array(4, "int16"), 0), "not i16"),
             (lambda: all_of(nvshmem.array(4, "float32"), 0), "not float32"),
-            (lambda: some_of(x, 0, np.zeros(3, "int8")), "a status for each variable: 3 for 4"),
-            (lambda: some_of(x, 0, 5), "a status is an array"),
+            (lambda: some_of(x, 0, np.zeros(3, "int8")), "skip has 3 entries for 4 variables: give one for each"),
+            (lambda: some_of(x, 0, 5), "status must be an array"),
         ]:
             with pytest.raises((ValueError, numba.TypingError), match=text):
                 call()

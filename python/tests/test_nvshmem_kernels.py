@@ -197,7 +197,7 @@ def test_compiled_transfers_of_views(pes):
             compiled_views(square, square, 99)
         with pytest.raises(nvshmem.NvshmemInvalid, match="symmetric heap"):
             compiled_views(line, line.copy(), 0)
-        with pytest.raises(numba.TypingError, match="elements of int64 to elements of int32"):
+        with pytest.raises(numba.TypingError, match="the source has elements int64, the target int32"):
             compiled_views(square, np.zeros(3, "int64"), 0)
         frozen = np.zeros(3, "int32")
         frozen.flags.writeable = False

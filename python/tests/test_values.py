@@ -89,7 +89,7 @@ def test_tilings_are_made_of_their_edges():
     assert ts.Tiling([(4, 4)] * 6, sphere.edges) == sphere
     with pytest.raises(ts.InvalidUse, match="'up' of a tile: needs 'low' or 'high'"):
         ts.Tiling([(4, 4)], [((0, 0, "up"), (0, 0, "low"), (), ())])
-    with pytest.raises(ts.InvalidUse, match="0 tiles"):
+    with pytest.raises(ts.InvalidUse, match="at least 1 tile, has 0"):
         ts.Tiling([], [])
 
 

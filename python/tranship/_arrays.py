@@ -89,7 +89,7 @@ class Array(_ShowsLocal):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the elements; bfloat16 is that of ml_dtypes where it is installed, else two bytes."""
+        """The type of the elements; bfloat16 is the type of ml_dtypes where that is installed, else two bytes."""
         return self._local.dtype
 
     @property
@@ -136,11 +136,11 @@ class Array(_ShowsLocal):
         if not slices and slice_number == 0:
             return self._local[(slice(0, 0),) * self._local.ndim]
         if not 0 <= slice_number < len(slices):
-            raise InvalidUse(f"slice {slice_number} of {len(slices)} (rank {self._world.rank})")
+            raise InvalidUse(f"slice {slice_number} does not exist: rank {self._world.rank} has {len(slices)}")
         return slices[slice_number][1]
 
     def slices(self) -> list[tuple[tuple[Any, ...], NDArray[Any]]]:
-        """Of each slice of this rank, which global cells it owns, and a view of them.
+        """Returns, for each slice of this rank, the global cells that it owns, and a view of them.
 
         The cells index a global array: ``whole[cells]`` has what the view has. They are slices; of an indexed array they
         are arrays of indices, one for each dimension, shaped to be broadcast. The views are of :attr:`local`.
@@ -157,7 +157,7 @@ class Array(_ShowsLocal):
         return self._distribution.slices(self._world.rank)
 
     def _ids(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Of an indexed array, the ids that this rank owns, and those that it keeps copies of."""
+        """Returns the ids that this rank owns of an indexed array, and the ids that it keeps copies of."""
         _, owned, ghosts = self._distribution.indexed_cells(self._world.rank)
         return np.array(owned, "i8"), np.array(ghosts, "i8")
 
@@ -303,12 +303,12 @@ class Array(_ShowsLocal):
                 self._show_copy()
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:
-        """What such a lease would exchange and copy, on this rank. Changes nothing."""
+        """Says what such a lease would exchange and copy on this rank. Changes nothing."""
         return self._core.explain_lease(intent, cells, current_device() if device is None else device)
 
     @property
     def ghost_counts(self) -> tuple[int, int, int]:
-        """What leases have exchanged on this rank: exchanges, cells received, cells sent."""
+        """Counts what leases have exchanged on this rank: exchanges, cells received, cells sent."""
         exchanges, received, sent = self._core.ghost_counts()
         return exchanges, received, sent
 
@@ -316,7 +316,7 @@ class Array(_ShowsLocal):
         local = self.local
         if dtype is not None and np.dtype(dtype) != local.dtype:
             if copy is False:
-                raise ValueError(f"an array of {local.dtype} as one of {np.dtype(dtype)} is a copy")
+                raise ValueError(f"an array of {local.dtype} cannot be shown as {np.dtype(dtype)} without a copy")
             return local.astype(dtype)
         return local.copy() if copy else local
 
@@ -371,7 +371,7 @@ def array(
         spec, cells = distribution, distribution.distribution
         elements = elements_named(spec.type, spec.numpy_type)
         if dtype is not None and elements_of(dtype).dtype != elements.dtype:
-            raise Mismatch(f"dtype {elements_of(dtype).dtype} of an array whose layout says {elements.dtype}")
+            raise Mismatch(f"dtype is {elements_of(dtype).dtype}, but the layout says {elements.dtype}")
     else:
         elements, cells = elements_of("f8" if dtype is None else dtype), distribution
         spec = elements.spec(cells)
@@ -550,7 +550,7 @@ class Redistribution(Exchange):
         for of, to in pairs:
             require_alike(of, to)
         if part is not None and plan is not None:
-            raise InvalidUse("both a part and a plan, which says itself what moves")
+            raise InvalidUse("give a part or a plan, not both: a plan already says what moves")
         boxes = None if part is None else tuple(tuple(p) for p in part)
         super().__init__(
             _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, snapshot, boxes, plan)
@@ -658,7 +658,7 @@ class HaloExchange(Exchange):
     ) -> None:
         if plan is not None:
             if depth is not None or stencil != "box" or region is not None or adjoint or combine != "sum":
-                raise InvalidUse("a plan with a depth, a stencil, a region or an adjoint: it says these itself")
+                raise InvalidUse("a plan already says its depth, stencil, region and adjoint: give these or a plan, not both")
             super().__init__(_core.make_planned_halo(_cores(*arrays), plan, schedule, snapshot))  # type: ignore[arg-type]
             return
         fields = [_field(one if isinstance(one, HaloField) else HaloField(one, depth, stencil, region)) for one in arrays]
@@ -713,7 +713,7 @@ class TiledHaloExchange(Exchange):
         if all(isinstance(d, int) for d in tile_dims):
             dims = [[d for (d,) in dims]] * len(fields)
         if len(dims) != len(fields):
-            raise InvalidUse(f"tile_dims of {amount(len(dims), 'field')}, and there are {len(fields)}")
+            raise InvalidUse(f"tile_dims has entries for {amount(len(dims), 'field')}, but there are {len(fields)}")
         tiled = [(_cores(*of_type("field", tiles, Sequence)), of) for tiles, of in zip(fields, dims)]
         array_dims = [len(tile.shape) for tiles in fields for tile in tiles]
         super().__init__(
@@ -731,7 +731,7 @@ class TiledHaloExchange(Exchange):
 
 
 class HaloCheck(NamedTuple):
-    """What :func:`check_halo` has found on one rank."""
+    """The result of :func:`check_halo` on one rank."""
 
     ghosts: int
     """Ghost cells that have an owner, and were compared with it."""

@@ -78,7 +78,7 @@ class Devices:
 
     @property
     def copied_bytes(self) -> int:
-        """Of all copies between memories until now."""
+        """The bytes of all copies between memories until now."""
         return self._core.copied()[1]
 
     def __repr__(self) -> str:
@@ -114,14 +114,14 @@ def _boxes(cells: Region, extents: Sequence[int]) -> Optional[list[tuple[Any, An
 def _box(cells: Union[slice, Cells], extents: Sequence[int]) -> tuple[Any, Any]:
     given = cells if isinstance(cells, tuple) else (cells,)
     if len(given) > len(extents):
-        raise InvalidUse(f"cells of {amount(len(given), 'dimension')} of a buffer of {len(extents)}")
+        raise InvalidUse(f"cells has {amount(len(given), 'dimension')}, the buffer has {len(extents)}")
     lower, upper = [], []
     for extent, one in zip(extents, list(given) + [slice(None)] * (len(extents) - len(given))):
         if not isinstance(one, slice):
             raise InvalidUse(f"cells are slices, not {one!r}")
         start, stop, step = one.indices(extent)
         if step != 1:
-            raise InvalidUse(f"cells in steps of {step}: boxes have every cell")
+            raise InvalidUse(f"cells have step {step}: a box has every cell, so the step must be 1")
         lower.append(start)
         upper.append(max(start, stop))
     return tuple(lower), tuple(upper)
@@ -245,8 +245,8 @@ class Buffer:
     def accumulate(
         self, device: Optional[str] = None, cells: Region = None, *, combine: str = "sum"
     ) -> Lease:
-        """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
-        next read. The memory begins with the element that changes nothing. Of numbers alone."""
+        """Opens a block whose values are combined (``"sum"``, ``"product"``, ``"min"``, ``"max"``) with the value when that is
+        next read. The memory begins with the element that changes nothing. Elements must be numbers."""
         self._elements.require_numbers("accumulate")
         boxes = None if cells is None else _boxes(cells, self._core.extents)
         return self._core.open("accumulate", _device.get() if device is None else device, combine, boxes, self._views)
@@ -256,7 +256,7 @@ class Buffer:
         return self._core.state(device)
 
     def explain(self, intent: str = "read", device: Optional[str] = None) -> str:
-        """What such a lease would copy, or why it would be refused, and the state of every memory. Changes nothing."""
+        """Says what such a lease would copy, or why it would be refused, and the state of every memory. Changes nothing."""
         return self._core.explain(intent, _device.get() if device is None else device)
 
     def freeze(self) -> None:

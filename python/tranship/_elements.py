@@ -40,7 +40,7 @@ class Elements(NamedTuple):
 
     @property
     def view_dtype(self) -> Optional[np.dtype[Any]]:
-        """What NumPy must be told of memory that the library shows; nothing where it knows."""
+        """The dtype that NumPy must be told for memory that the library shows; None where NumPy knows it."""
         return self.dtype if self.inside or self.name == "bf16" else None
 
     def shown(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -57,7 +57,7 @@ class Elements(NamedTuple):
         """Strides of a view of such elements, in what the library takes for elements."""
         width = view.itemsize
         if any(s % width for s in view.strides):
-            raise InvalidUse(f"strides of {view.strides} bytes are no multiples of elements of {width}")
+            raise InvalidUse(f"strides of {view.strides} bytes are not multiples of the element size {width}")
         if not self.inside:
             return tuple(s // width for s in view.strides)
         return (*(s // width * self.inside[0] for s in view.strides), 1)
@@ -68,7 +68,7 @@ class Elements(NamedTuple):
 
     def require_numbers(self, what: str) -> None:
         if self.inside:
-            raise InvalidUse(f"{what} of {self.dtype}: its elements are moved as bytes, and not computed with")
+            raise InvalidUse(f"{what} cannot take elements that are moved as bytes, as {self.dtype} are")
 
 
 def elements_of(dtype: DTypeLike) -> Elements:
@@ -110,7 +110,7 @@ def moved_elements(dtype: DTypeLike) -> Elements:
 
 
 def has_sign(dtype: DTypeLike) -> bool:
-    """Whether NumPy negates elements; unsigned integers wrap."""
+    """Returns True when NumPy negates elements; unsigned integers wrap."""
     of = np.dtype(dtype)
     return of.kind in "iufcm" or of.name == "bfloat16"
 

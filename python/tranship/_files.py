@@ -46,7 +46,7 @@ def reshard(
     verify
         Checks the checksums of the source, and compares the target with it before it is put in place.
     memory_bytes
-        For what is on its way, 4 MiB at least; 0: 256 MiB, halved until so much is available. What an array needs to
+        For what is on its way, 4 MiB at least; 0: 256 MiB, halved until that is available. What an array needs to
         give a slice is not counted.
     threads
         0: as many as cores, 8 at most.

@@ -65,7 +65,7 @@ def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: None = None)
 def plan_redistribution(
     source: ArraySpec, target: ArraySpec, rank: Optional[int] = None
 ) -> Union[TransferPlan, Plans]:
-    """What ``rank`` sends and receives when an array goes from one layout to another; without a rank, of all ranks.
+    """Plans what ``rank`` sends and receives when an array goes from one layout to another; without a rank, for all ranks.
 
     Local: no world is needed.
 
@@ -87,7 +87,7 @@ def plan_halo(fields: Sequence[ArraySpec], rank: None = None, *, depth: Depth = 
 def plan_halo(
     fields: Sequence[ArraySpec], rank: Optional[int] = None, *, depth: Depth = None, stencil: Stencil = "box"
 ) -> Union[TransferPlan, Plans]:
-    """What ``rank`` sends and receives in a halo exchange of these arrays; without a rank, of all ranks.
+    """Plans what ``rank`` sends and receives in a halo exchange of these arrays; without a rank, for all ranks.
 
     Local: no world is needed. ``depth`` and ``stencil`` are those of :class:`HaloExchange`.
 
@@ -99,7 +99,7 @@ def plan_halo(
     """
     dims = {of_type("spec", spec, ArraySpec).distribution.dims for spec in fields}
     if len(dims) > 1 and isinstance(depth, Sequence):
-        raise InvalidUse(f"depths of each dimension, for arrays whose numbers of dimensions differ: {sorted(dims)}")
+        raise InvalidUse(f"depths per dimension need arrays of equally many dimensions, and these have {sorted(dims)}")
     numbers = halo_numbers(depth, stencil, max(dims, default=0))
     if rank is not None:
         return _core.plan_halo(list(fields), rank, numbers)
@@ -159,14 +159,14 @@ def load_plan(text: str) -> TransferPlan:
 
 
 class Relabelled(NamedTuple):
-    """What :func:`relabel` has found."""
+    """The result of :func:`relabel`."""
 
     target: Distribution
-    """The same parts on a permutation of the target's own ranks."""
+    """The parts of the target on a permutation of its own ranks."""
     cells_moved: int
     """Cells that ranks receive from others when the source goes there."""
     cells_moved_before: int
-    """The same for the target as it was given."""
+    """Cells that ranks receive from others when the source goes to the target as it was given."""
 
 
 def relabel(source: Distribution, target: Distribution) -> Relabelled:

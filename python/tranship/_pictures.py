@@ -1,4 +1,4 @@
-"""What notebooks show: tables, and the pictures that the command draws.
+"""Tables and pictures that notebooks show; the command draws the same pictures.
 
 A picture is an image with an address of its own (``data:``), not a part of the page: style sheets and ids of an SVG hold
 for the whole page that it lies in, and pages that do not trust a notebook remove it.
@@ -135,7 +135,7 @@ class Plans(Sequence[TransferPlan]):
         return len(self._plans)
 
     def explain(self) -> str:
-        """What each rank receives, sends and keeps: the texts of all plans."""
+        """Describes what each rank receives, sends and keeps: the texts of all plans."""
         return "\n".join(plan.explain() for plan in self._plans)
 
     @property

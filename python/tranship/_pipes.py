@@ -56,7 +56,7 @@ class PipeEnd:
         return self._arrays[self._core.get(self._sends)]
 
     def test_get(self) -> Optional[Array]:
-        """The same without waiting: None where ``get`` would wait."""
+        """Like ``get``, but returns None where ``get`` would wait."""
         number = self._core.test_get(self._sends)
         return None if number is None else self._arrays[number]
 
@@ -72,12 +72,12 @@ class PipeEnd:
         self._core.put(self._sends)
 
     def drain(self) -> None:
-        """Of the sender: waits until all that was put has left this rank. Of the receiver: returns at once."""
+        """Waits, on the sender, until all that was put has left this rank; returns at once on the receiver."""
         if self._sends:
             self._core.drain()
 
     def test_drained(self) -> bool:
-        """Whether ``drain`` would return at once."""
+        """Returns True when ``drain`` would return at once."""
         return self._core.test_drained() if self._sends else True
 
     def __enter__(self) -> Array:
@@ -180,12 +180,12 @@ class Pipe:
 
     @property
     def sends(self) -> bool:
-        """Whether this rank is one of the senders."""
+        """True when this rank is one of the senders."""
         return self._core.sends
 
     @property
     def receives(self) -> bool:
-        """Whether this rank is one of the receivers."""
+        """True when this rank is one of the receivers."""
         return self._core.receives
 
     @property

@@ -117,7 +117,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a proof of a program has found.
+    """The result of the verification of a program.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Verification:
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing was found."""
+        """True when nothing was found."""
         return self.found == 0
 
     def __bool__(self) -> bool:
@@ -154,7 +154,7 @@ class Verification:
 
 
 class Program:
-    """What every thread block of every rank does, step by step, to carry out one collective operation.
+    """The steps of every thread block of every rank that carry out one collective operation.
 
     Programs are read from plan files of MSCCL++ (all versions), or written with :mod:`tranship.mscclpp.language`.
 
@@ -188,12 +188,12 @@ class Program:
 
     @property
     def name(self) -> str:
-        """Of the program."""
+        """The name of the program."""
         return self._core.name
 
     @property
     def collective(self) -> str:
-        """What it promises, such as ``"allreduce"``."""
+        """The collective that it promises, such as ``"allreduce"``."""
         return self._core.collective
 
     @property
@@ -203,12 +203,12 @@ class Program:
 
     @property
     def in_place(self) -> bool:
-        """Whether input and output share memory."""
+        """True when input and output share memory."""
         return self._core.in_place
 
     @property
     def steps(self) -> int:
-        """Of all thread blocks; those of a loop count once each."""
+        """The number of steps of all thread blocks; the steps of a loop count once each."""
         return self._core.steps
 
     @property
@@ -239,7 +239,7 @@ class Program:
         return Verification(**found)
 
     def mscclpp_objections(self) -> list[str]:
-        """What keeps the executor of MSCCL++ from running the plan file of this program, or makes it go wrong there.
+        """Lists why the executor of MSCCL++ cannot run the plan file of this program, or would get wrong results.
 
         Its source has limits that nothing reports, such as 64 steps a thread block, and it takes every reduction for a
         sum. It also promises less than executors here: ranks do not meet between launches, the end of a launch
@@ -306,12 +306,12 @@ class ProgramExecutor:
 
     @property
     def input_elements(self) -> int:
-        """Of this rank."""
+        """The number of elements of this rank."""
         return self._core.input_elements
 
     @property
     def output_elements(self) -> int:
-        """Of this rank."""
+        """The number of elements of this rank."""
         return self._core.output_elements
 
     def __call__(self, input: ArrayLike, output: Optional[NDArray[Any]] = None) -> NDArray[Any]:
@@ -337,7 +337,7 @@ class ProgramExecutor:
         """
         given = np.asarray(input)
         if not _keeps_values(given, self._dtype, has_dtype=hasattr(input, "dtype")):
-            raise InvalidUse(f"an input of {given.dtype} for a program of {self._dtype}: a cast would change values")
+            raise InvalidUse(f"the input has elements {given.dtype}, the program {self._dtype}: a cast would change values")
         source = np.ascontiguousarray(given, dtype=self._dtype)
         if source.size != self.input_elements:
             raise InvalidUse(
@@ -351,13 +351,13 @@ class ProgramExecutor:
                 f"the program makes {self.output_elements} of {self._dtype}"
             )
         if not output.flags.c_contiguous or not output.flags.writeable:
-            raise InvalidUse("an output that is not contiguous, or read-only")
+            raise InvalidUse("the output is not contiguous, or read-only")
         self._core.run(source.ctypes.data, output.ctypes.data)
         return output
 
 
 def _keeps_values(values: NDArray[Any], dtype: np.dtype[Any], has_dtype: bool) -> bool:
-    """Whether a cast changes nothing but the digits of floats; NumPy has chosen the dtype of what had none."""
+    """Returns True when a cast changes only digits of floats. Without ``has_dtype``, NumPy has chosen the dtype."""
     if np.can_cast(values.dtype, dtype, "safe") or values.size == 0:
         return True
     if has_dtype or values.dtype.kind not in "iuf":
@@ -424,7 +424,7 @@ class Collectives:
         return out if self._world.rank == root else None
 
     def use(self, algorithm: str, bytes_max: int = 2**63 - 1) -> None:
-        """Uses one algorithm for its collective, up to so many bytes: a name of :func:`algorithms`, or "…/direct"."""
+        """Uses one algorithm for its collective, up to ``bytes_max`` bytes: a name of :func:`algorithms`, or "…/direct"."""
         self._core.use(algorithm, bytes_max)
 
     def measure(self) -> None:
@@ -441,7 +441,7 @@ class Collectives:
 
     def _part(self, values: NDArray[Any]) -> tuple[int, ...]:
         if values.ndim == 0 or values.shape[0] % self._world.size != 0:
-            raise InvalidUse(f"an array of shape {values.shape} is not cut into {amount(self._world.size, 'equal part')}")
+            raise InvalidUse(f"an array of shape {values.shape} cannot be cut into {amount(self._world.size, 'equal part')}")
         return (values.shape[0] // self._world.size, *values.shape[1:])
 
     def _run(

@@ -76,7 +76,7 @@ class Symmetric:
         return part
 
     def _slice(self, key: Any) -> Symmetric:
-        """What is no plain slice, and what is no slice at all."""
+        """Returns the part for a key that is not a plain slice, such as an integer."""
         part = self.local[key]
         if not isinstance(part, np.ndarray):  # one element: a slice of it
             index = key if isinstance(key, tuple) else (key,)
@@ -137,7 +137,7 @@ class Symmetric:
             return out
         refuse_mask(out)
         if not out.flags.writeable:
-            raise InvalidUse("get into an array that is read-only")
+            raise InvalidUse("get: the array to get into is read-only")
         _core.get(self._core, *self._elements.described(_like(out, self.local)), peer, not nbi, out)
         return out
 
@@ -152,7 +152,7 @@ class Symmetric:
         return int(seen)
 
     def test(self, comparison: str, value: int) -> bool:
-        """Whether this rank's element compares so with ``value``. Loops over it end as waits do."""
+        """Returns True when this rank's element compares so with ``value``. A loop over it fails where a wait would."""
         return _core.test(self._core, comparison, operator.index(value))
 
     def all_reduce(self, op: str = "sum", source: Optional[Symmetric] = None) -> None:
@@ -245,7 +245,7 @@ class Symmetric:
 
 def _like(data: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
     if data.dtype != elements.dtype or data.shape != elements.shape:
-        raise Mismatch(f"{data.dtype}{list(data.shape)} and {elements.dtype}{list(elements.shape)} are not alike")
+        raise Mismatch(f"{data.dtype}{list(data.shape)} and {elements.dtype}{list(elements.shape)} differ in type or shape")
     return data
 
 

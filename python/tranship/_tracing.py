@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 class Devices(Protocol):
-    """What this module needs of :class:`tranship.Devices`."""
+    """The part of :class:`tranship.Devices` that this module uses."""
 
     @property
     def _core(self) -> CoreDevices: ...
 
 
 def _launch_id() -> Optional[str]:
-    """What the processes that one ``tranship launch`` has started have in common, and no others."""
+    """Returns an id that only the processes of one ``tranship launch`` share."""
     started = os.environ.get("TRANSHIP_WORLD", "").split()
     try:
         return f"{os.getppid()}-{os.fstat(int(started[0])).st_ino}" if started else None
@@ -57,7 +57,7 @@ def note_devices(devices: Devices) -> None:
 
 
 class Trace:
-    """What :func:`tracing` has recorded: events of the Trace Event Format.
+    """The events that :func:`tracing` has recorded, in the Trace Event Format.
 
     Processes of the trace are ranks. Each has a track for the calls of exchanges (``start``, ``finish``), one for the
     exchanges in flight, one for each peer and direction with the messages, from the start of the exchange until this

@@ -42,7 +42,7 @@ def extents_of(what: str, given: Union[SupportsIndex, Sequence[SupportsIndex]]) 
     try:
         numbers = tuple(map(operator.index, listed))
     except TypeError:
-        raise InvalidUse(f"{what} is an integer, or a sequence has one for each dimension: got {given!r}") from None
+        raise InvalidUse(f"{what} must be an integer, or a sequence with one for each dimension: got {given!r}") from None
     if len(numbers) > _core.dims_max:
         raise Unsupported(f"an array has at most {_core.dims_max} dimensions, got {len(numbers)}")
     for number in numbers:

@@ -191,7 +191,7 @@ class World:
         Raises
         ------
         NoMemory
-            Where the rank cannot get so many bytes.
+            Where the rank cannot get these bytes.
 
         Examples
         --------
@@ -215,17 +215,17 @@ class World:
         return np.ndarray(extents, type_of_elements, self._core.reachable_bytes(count), order=order)
 
     def zeros(self, shape: Shape, dtype: Any = "f8", order: Order = "C") -> NDArray[Any]:
-        """The same as :meth:`empty`, of zeros."""
+        """Like :meth:`empty`, but filled with zeros."""
         out = self.empty(shape, dtype, order)
         out[...] = np.zeros((), out.dtype)
         return out
 
     def is_reachable(self, peer: int) -> bool:
-        """Whether this rank can load and store the memory of ``peer``."""
+        """Returns True when this rank can load and store the memory of ``peer``."""
         return self._core.is_reachable(peer)
 
     def activity_of(self, peer: int) -> str:
-        """What a rank does now, as failures report it: ``"running"``, ``"waiting for barrier ..."``."""
+        """Returns what a rank does now, as failures report it: ``"running"``, ``"waiting for barrier ..."``."""
         return self._core.activity_of(peer)
 
     def global_exit(self, status: int) -> NoReturn:
@@ -241,7 +241,7 @@ class World:
         raise AssertionError("the process has not ended")
 
     def has_ended(self, peer: int) -> bool:
-        """Whether a rank has finished or failed."""
+        """Returns True when a rank has finished or failed."""
         return self._core.has_ended(peer)
 
     def split(
@@ -253,7 +253,7 @@ class World:
         is a part of this one's, an eighth where ``heap_bytes`` says nothing.
         """
         if stride < 1:
-            raise InvalidUse(f"ranks {stride} apart: needs 1 or more (rank {self.rank})")
+            raise InvalidUse(f"a stride of {stride}: needs 1 or more (rank {self.rank})")
         if count is None:
             count = max(0, (self.size - first + stride - 1) // stride)
         sub = self._core.split(first, stride, count, heap_bytes)
@@ -303,7 +303,7 @@ def current_world() -> World:
 
 
 class _Part(NamedTuple):
-    """What this process has joined."""
+    """The world that this process has joined."""
 
     world: World
     thread: threading.Thread
@@ -495,7 +495,7 @@ def launch(
     heap_bytes: Optional[int] = None,
     teams_max: Optional[int] = None,
 ) -> Any:
-    """Runs ``f(world)`` as so many ranks and returns what they return, in their order.
+    """Runs ``f(world)`` as ``ranks`` ranks and returns what they return, in their order.
 
     ``launch(f)`` alone runs it as the rank that ``tranship launch -n 4 python program.py`` has started this process as
     (in a process that was started in another way, as the one rank of a world), and returns what it returns.
@@ -524,7 +524,7 @@ def launch(
         ranks fail with :class:`PeerLost`, which names it.
     Unsupported
         Without a number of ranks, in a process that ``srun`` without ``--mpi`` has started as one of several: ``launch(1, f)``
-        says that each of them is to be a world of its own.
+        makes each of them a world of its own.
 
     Examples
     --------
@@ -606,7 +606,7 @@ def simulate(
     peers
         ``"reachable"``, or ``"messaged"``: no rank can load or store the memory of another one.
     ranks_per_host
-        Where it is not 0, the world has several machines with so many ranks each.
+        Where it is not 0, the world has several machines with this many ranks each.
     """
     _check_timeout(timeout)
     if peers not in ("reachable", "messaged"):

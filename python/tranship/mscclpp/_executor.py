@@ -20,7 +20,7 @@ __all__ = ["DataType", "ExecutionPlan", "Executor", "PacketType"]
 
 
 class DataType(enum.Enum):
-    """Of the elements. Those of MSCCL++, and the others that a program can combine."""
+    """The type of the elements: the types of MSCCL++, and the others that a program can combine."""
 
     int8 = "int8"
     uint8 = "uint8"
@@ -41,7 +41,7 @@ class DataType(enum.Enum):
 
 
 class PacketType(enum.Enum):
-    """Of data that carries its own flags. Programs name theirs; ranks of the CPU use 8 bytes in both."""
+    """The format of data that carries its own flags. Programs name theirs; ranks of the CPU use 8 bytes in both."""
 
     LL8 = 8
     LL16 = 16
@@ -75,12 +75,12 @@ class ExecutionPlan:
 
     @property
     def name(self) -> str:
-        """Of the plan."""
+        """The name of the plan."""
         return self.program.name
 
     @property
     def collective(self) -> str:
-        """What the plan promises."""
+        """The collective that the plan promises."""
         return self.program.collective
 
     @property
@@ -189,7 +189,7 @@ class Executor:
         op: Optional[str] = None,
     ) -> None:
         if rank != self._world.rank:
-            raise InvalidUse(f"rank {rank} executes as rank {self._world.rank}")
+            raise InvalidUse(f"rank is {rank}, but this process is rank {self._world.rank}")
         PacketType(packet_type)
         if not isinstance(plan, ExecutionPlan):
             raise InvalidUse(f"an ExecutionPlan is executed, not a {type(plan).__name__}")

@@ -28,7 +28,7 @@ BUFFER_CACHE: dict[BufferKey, list[Buffer]] = {}
 """Buffers that wait, by allocator, shape and dtype. A program may clear it."""
 
 BUFFER_CACHE_BYTES_MAX = 1 << 30
-"""What the buffers that wait may hold together, in bytes."""
+"""The bytes that the buffers that wait may hold together."""
 
 _lock = threading.RLock()  # the collector of garbage may give buffers back in the middle of a call
 _waiting_bytes = 0  # in the pool, or more: a program may clear it
@@ -111,7 +111,7 @@ def array_buffer(allocator: Allocator, shape: Iterable[int], dtype: Any) -> Iter
 
 @contextlib.contextmanager
 def send_buffer(allocator: Allocator, array: Any, timer: Optional[Timer] = None) -> Iterator[Any]:
-    """What to send for an array: the array itself where it is in C order, else a copy in a buffer of the pool, made
+    """Yields what to send for an array: the array itself where it is in C order, else a copy in a buffer of the pool, made
     under the clock ``pack``."""
     if array is None or is_c_contiguous(array):
         yield array

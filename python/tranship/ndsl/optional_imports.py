@@ -8,7 +8,7 @@ __all__ = ["cupy"]
 
 
 def has_device(module: Any) -> bool:
-    """Whether a module like CuPy has a device. One that is installed may have none, and no driver either."""
+    """Returns True when a module like CuPy has a device. An installed one may have neither a device nor a driver."""
     try:
         return bool(module.cuda.runtime.getDeviceCount() > 0)
     except Exception:  # of the module's own classes

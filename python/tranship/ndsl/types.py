@@ -20,14 +20,14 @@ class Allocator(Protocol):
 
 
 class AsyncRequest(Protocol):
-    """What ``Isend`` and ``Irecv`` return."""
+    """The request that ``Isend`` and ``Irecv`` return."""
 
     def wait(self) -> Any: ...
 
 
 @runtime_checkable
 class QuantityLike(Protocol):
-    """What the halo layer needs of a quantity. :class:`tranship.ndsl.Quantity` and NDSL's own have it."""
+    """The members of a quantity that the halo layer uses. :class:`tranship.ndsl.Quantity` and NDSL's own have them."""
 
     @property
     def data(self) -> Any: ...

@@ -41,12 +41,12 @@ def list_by_dims(dims: Sequence[str], horizontal_list: Sequence[T], non_horizont
 
 
 def is_contiguous(array: Any) -> bool:
-    """Whether the array is in C order or in Fortran order without gaps."""
+    """Returns True when the array is in C order or in Fortran order without gaps."""
     return bool(array.flags["C_CONTIGUOUS"] or array.flags["F_CONTIGUOUS"])
 
 
 def is_c_contiguous(array: Any) -> bool:
-    """Whether the array is in C order without gaps."""
+    """Returns True when the array is in C order without gaps."""
     return bool(array.flags["C_CONTIGUOUS"])
 
 
@@ -73,7 +73,7 @@ _accessors: dict[type, Callable[[Any], Any]] = {}
 
 
 def accessor_of(kind: type) -> Callable[[Any], Any]:
-    """What gets the array of a quantity of some class. Those of NDSL, and of this package, are taken past their
+    """Returns a function that gets the array of a quantity of some class. It reads NDSL's and this package's past their
     property ``data``: NDSL's warns on every use."""
     accessor = _accessors.get(kind)
     if accessor is None:

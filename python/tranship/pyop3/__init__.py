@@ -232,10 +232,10 @@ def _place(device: Device) -> str:
         if known is None:
             kind, colon, number = name.partition(":") if isinstance(name, str) else ("", "", "")
             if not colon or not (number.isascii() and number.isdigit()) or len(number) > 9:
-                raise InvalidUse(f"a device of class {type(device).__name__} is called {name!r}; a name is as 'arena:0'")
+                raise InvalidUse(f"a device of class {type(device).__name__} is called {name!r}; use a name like 'arena:0'")
             if kind in ("host", "fake"):
                 raise InvalidUse(
-                    f"a device of class {type(device).__name__} is called '{name}', as one of tranship's own: it needs a "
+                    f"a device of class {type(device).__name__} is called '{name}', like a device of tranship: it needs a "
                     "name of its own"
                 )
             _devices()._core.add(kind, int(number), _OwnDevice(device))
@@ -248,7 +248,7 @@ def _place(device: Device) -> str:
 
 
 class _OwnDevice:
-    """What tranship calls of a device that a program has written: looks at what comes back."""
+    """The functions of a device that a program has written, as tranship calls them: checks what they return."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -324,7 +324,7 @@ def _read_only(array: Any) -> Any:
 
 
 class Intent(enum.Enum):
-    """What a loop does with a buffer."""
+    """The ways in which a loop accesses a buffer."""
 
     READ = "read"
     WRITE = "write"
@@ -531,7 +531,7 @@ class ArrayBuffer:
         dtype: Optional[DTypeLike] = None,
     ) -> None:
         if rank_equal and not constant:
-            raise InvalidUse("rank_equal is of constant buffers: others may be written differently")
+            raise InvalidUse("rank_equal needs a constant buffer: others may be written differently")
         are_zeros = False
         if data is None:
             if size is None and sf is not None:
@@ -547,7 +547,7 @@ class ArrayBuffer:
             raise InvalidUse(f"data is {data.dtype}[{data.size}], not {np.dtype(dtype or data.dtype)}[{size}]")
         if sf is not None and sf.size != data.size:
             raise IncompatibleStarForestException(
-                f"a star forest of {amount(sf.size, 'entry', 'entries')} for data of {data.size}"
+                f"the star forest has {amount(sf.size, 'entry', 'entries')}, the data {data.size}"
             )
         if not data.flags.writeable:
             data = data.copy()
@@ -602,7 +602,7 @@ class ArrayBuffer:
 
     @property
     def leaves_valid(self) -> bool:
-        """Whether leaves are copies of their roots."""
+        """True when leaves are copies of their roots."""
         return self._leaves_valid
 
     # Access.
@@ -649,14 +649,14 @@ class ArrayBuffer:
         return _LazyData(self)
 
     def access(self, intent: Intent) -> contextlib.AbstractContextManager[NDArray[Any]]:
-        """What a loop does: :data:`READ`, :data:`WRITE`, :data:`RW`; or :data:`INC`, :data:`MIN`, :data:`MAX`, which
+        """Opens a block for a loop: :data:`READ`, :data:`WRITE`, :data:`RW`; or :data:`INC`, :data:`MIN`, :data:`MAX`, which
         combine into roots and leaves. What is combined in leaves goes to their roots when the values are next needed,
         so one loop after another that does the same exchanges nothing. A loop that raises leaves no values: they must be
         written again (:data:`WRITE`). Within a block that writes, a block that reads on the same device sees its array."""
         return _Access(self, intent)
 
     def _begin_access(self, intent: Intent) -> tuple[NDArray[Any], bool]:
-        """What a block uses, and whether it is the array of a block around it."""
+        """Returns the array that a block uses, and True when it is the array of a block around it."""
         if intent is READ and self._loops:
             view = self._view_of_loop()
             if view is not None:
@@ -665,7 +665,7 @@ class ArrayBuffer:
         return self._loop_data(intent), False
 
     def _view_of_loop(self) -> Optional[NDArray[Any]]:
-        """Of the block that writes here, its array, to read; nothing where it is over, or on another device."""
+        """Returns the array of the block that writes here, to read; None where it is over, or on another device."""
         loop = self._loops[-1]
         for device, intent, lease in self._leases:
             if intent is not READ and device == current_device():
@@ -801,7 +801,7 @@ class ArrayBuffer:
 
     def _end(self, what: str) -> None:
         if self._in_flight is None or self._in_flight[0] != what:
-            raise BadOrderingException(f"buffer '{self.name}': the end of a {what} that has not begun")
+            raise BadOrderingException(f"buffer '{self.name}': a {what} is ended that has not begun")
         finish = self._in_flight[1]
         self._in_flight = None
         finish()

@@ -1,1 +1,1 @@
-"""What the modules of ``tranship.mscclpp.language`` export. Here is all of it, once."""
+"""All that the modules of ``tranship.mscclpp.language`` export."""

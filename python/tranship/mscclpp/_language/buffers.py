@@ -44,7 +44,8 @@ class BaseBuffer:
             raise ValueError(f"a slice from {key.start} to {key.stop}: needs 0 <= start <= stop")
         if stop > chunks:
             raise LanguageError(
-                f"[{start}..{stop}) of a buffer of {chunks} chunk{'s' * (chunks != 1)} ({self.buffer_type} of rank {self.rank})"
+                f"[{start}..{stop}) is not a range of a buffer of {chunks} chunk{'s' * (chunks != 1)} "
+                f"({self.buffer_type} of rank {self.rank})"
             )
         return Chunk(self.rank, self.buffer_type, self.offset + start, stop - start)
 
@@ -89,7 +90,7 @@ class ThreadBlockGroup:
     def get_internal_id(self, tb: int) -> int:
         """The position of a block in the group."""
         if tb not in self._places:
-            raise ValueError(f"thread block {tb} is none of the {len(self.tb_list)} of the group")
+            raise ValueError(f"thread block {tb} is not in the group of {len(self.tb_list)}")
         return self._places[tb]
 
     def numtb(self) -> int:

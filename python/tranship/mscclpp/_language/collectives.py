@@ -1,4 +1,4 @@
-"""What programs promise."""
+"""The collectives that programs promise."""
 
 from __future__ import annotations
 

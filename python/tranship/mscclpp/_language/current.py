@@ -24,7 +24,7 @@ def open_program() -> Any:
 
 @contextlib.contextmanager
 def raised_as_language() -> Iterator[None]:
-    """What the library refuses, in the types that MSCCL++ raises."""
+    """Raises what the library refuses in the types that MSCCL++ raises."""
     try:
         yield
     except (InvalidUse, Overflow) as error:

@@ -1,4 +1,4 @@
-"""What ranks and channels do."""
+"""The operations of ranks and channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Blocks = tuple[Optional[int], Optional[list[int]]]
 def _blocks(tb: Optional[int], tb_group: Optional[ThreadBlockGroup]) -> Blocks:
     """Where both are given, `tb` does its part of what the group shares."""
     if tb is None and tb_group is None:
-        raise LanguageError("which thread block: needs tb or tb_group, and both are None")
+        raise LanguageError("no thread block is given: needs tb or tb_group, and both are None")
     return (tb, None if tb_group is None else tb_group.tb_list)
 
 
@@ -67,7 +67,7 @@ class Rank:
         return self._buffers()[BufferType.output]
 
     def _buffers(self) -> dict[BufferType, BaseBuffer]:
-        """Of the program that is being written, which may be another one than before, with fewer ranks."""
+        """The buffers of the program that is being written, which may be another one than before, with fewer ranks."""
         program = get_program()
         if not 0 <= self.rank < program.num_ranks:
             raise LanguageError(
@@ -78,7 +78,7 @@ class Rank:
     def _check(self, *chunks: Chunk) -> None:
         for chunk in chunks:
             if chunk.rank != self.rank:
-                raise LanguageError(f"a chunk of rank {chunk.rank} in an operation of rank {self.rank}")
+                raise LanguageError(f"the chunk belongs to rank {chunk.rank}, but this operation takes one of rank {self.rank}")
 
     def copy(
         self, dst_chunk: Chunk, src_chunk: Chunk, tb: Optional[int] = None, tb_group: Optional[ThreadBlockGroup] = None
@@ -150,7 +150,7 @@ Core = TypeVar("Core")
 
 
 class _OfProgram(Generic[Core]):
-    """What belongs to the program in whose ``with`` it is made, and is used only there."""
+    """Base of objects that belong to the program in whose ``with`` they are made, and are used only there."""
 
     def __init__(self, make: Callable[[_core.ProgramWriter], Core]) -> None:
         self._program = get_program()
@@ -306,12 +306,12 @@ class SwitchChannel(_OfProgram[_core.ProgramSwitchChannel]):
     def at_rank(self, rank: int) -> SwitchChannelRankView:
         """The channel as one rank uses it."""
         if rank not in self.rank_group.ranks:
-            raise LanguageError(f"rank {rank} is none of the {amount(self.rank_group.size, 'rank')} of the channel")
+            raise LanguageError(f"rank {rank} is not among the {amount(self.rank_group.size, 'rank')} of the switch channel")
         return SwitchChannel.SwitchChannelRankView(self, rank)
 
     def _check(self, size: int, chunk: Chunk) -> None:
         if chunk.size != size:
-            raise LanguageError(f"a chunk of size {chunk.size} where {size} are moved")
+            raise LanguageError(f"the chunk has size {chunk.size}, but the operation moves {size}")
 
     def reduce(
         self,
@@ -354,15 +354,15 @@ class SwitchChannel(_OfProgram[_core.ProgramSwitchChannel]):
             tb: int,
             reduce_op: ReduceOperationType = ReduceOperationType.sum,
         ) -> None:
-            """As :meth:`SwitchChannel.reduce`."""
+            """See :meth:`SwitchChannel.reduce`."""
             self._channel.reduce(self._rank, buffer_offset, size, dst_chunk, tb, reduce_op)
 
         def broadcast(self, src_chunk: Chunk, buffer_offset: int, size: int, tb: int) -> None:
-            """As :meth:`SwitchChannel.broadcast`."""
+            """See :meth:`SwitchChannel.broadcast`."""
             self._channel.broadcast(self._rank, src_chunk, buffer_offset, size, tb)
 
         def broadcast_packets(self, src_chunk: Chunk, buffer_offset: int, size: int, tb: int) -> None:
-            """As :meth:`SwitchChannel.broadcast_packets`."""
+            """See :meth:`SwitchChannel.broadcast_packets`."""
             self._channel.broadcast_packets(self._rank, src_chunk, buffer_offset, size, tb)
 
 

@@ -1,4 +1,4 @@
-"""What MSCCL++ makes programs of inside: its values are here, and names for its operations.
+"""The values that MSCCL++ makes programs of inside, and names for its operations.
 
 Operations are written by ranks and channels, and the library has them from then on. The classes of operations, of
 ranks and of thread blocks are here so that scripts may import them; none can be made.
@@ -51,7 +51,7 @@ class LocalChunk:
     size: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the value as JSON has it."""
         return {"type": self.type.value, "index": self.index, "size": self.size}
 
 
@@ -62,7 +62,7 @@ class RemoteChunk(LocalChunk):
     buffer_id: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the value as JSON has it."""
         return {"buffer_id": self.buffer_id, "index": self.index, "size": self.size}
 
 
@@ -74,7 +74,7 @@ class ThreadBlockGroupInfo:
     tbg_size: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the value as JSON has it."""
         return {"tb_id": self.tb_id, "tbg_size": self.tbg_size}
 
 
@@ -110,7 +110,7 @@ class RemoteBuffer:
         return hash((self.remote_rank, self.type))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the value as JSON has it."""
         access = sorted(channel.value for channel in self.channel_access)
         return {"rank": self.remote_rank, "type": self.type.value, "access_channel_types": access}
 
@@ -135,11 +135,11 @@ class DataAccess:
         return hash((self.start, self.end))
 
     def overlaps(self, other: DataAccess) -> bool:
-        """Whether there are chunks of both."""
+        """Returns True when the two have chunks in common."""
         return self.start <= other.end and other.start <= self.end
 
     def check_conflict(self, other: DataAccess) -> bool:
-        """Whether another operation accesses some of the chunks, and one of the two writes."""
+        """Returns True when another operation accesses some of the chunks, and one of the two writes."""
         both_read = self.data_access_type is DataAccessType.read and other.data_access_type is DataAccessType.read
         return self.overlaps(other) and self.operation_id != other.operation_id and not both_read
 
@@ -165,51 +165,51 @@ class SyncOperation(BaseOperation):
 
 
 class CopyOperation(BaseOperation):
-    """As :meth:`Rank.copy`."""
+    """See :meth:`Rank.copy`."""
 
 
 class SemaphoreAcquireOperation(BaseOperation):
-    """As :meth:`Semaphore.acquire`."""
+    """See :meth:`Semaphore.acquire`."""
 
 
 class SemaphoreReleaseOperation(BaseOperation):
-    """As :meth:`Semaphore.release`."""
+    """See :meth:`Semaphore.release`."""
 
 
 class SignalOperation(BaseOperation):
-    """As :meth:`MemoryChannel.signal`."""
+    """See :meth:`MemoryChannel.signal`."""
 
 
 class WaitOperation(BaseOperation):
-    """As :meth:`MemoryChannel.wait`."""
+    """See :meth:`MemoryChannel.wait`."""
 
 
 class BarrierOperation(BaseOperation):
-    """As :meth:`Rank.barrier`."""
+    """See :meth:`Rank.barrier`."""
 
 
 class FlushOperation(BaseOperation):
-    """As :meth:`PortChannel.flush`."""
+    """See :meth:`PortChannel.flush`."""
 
 
 class GetOperation(BaseOperation):
-    """As :meth:`MemoryChannel.get`."""
+    """See :meth:`MemoryChannel.get`."""
 
 
 class PutOperation(BaseOperation):
-    """As :meth:`MemoryChannel.put`."""
+    """See :meth:`MemoryChannel.put`."""
 
 
 class ReduceOperation(BaseOperation):
-    """As :meth:`Rank.reduce` and :meth:`MemoryChannel.reduce`."""
+    """See :meth:`Rank.reduce` and :meth:`MemoryChannel.reduce`."""
 
 
 class GroupLoadReduce(BaseOperation):
-    """As :meth:`SwitchChannel.reduce`."""
+    """See :meth:`SwitchChannel.reduce`."""
 
 
 class GroupStore(BaseOperation):
-    """As :meth:`SwitchChannel.broadcast`."""
+    """See :meth:`SwitchChannel.broadcast`."""
 
 
 class GroupLoadReduceStore(BaseOperation):
@@ -217,31 +217,31 @@ class GroupLoadReduceStore(BaseOperation):
 
 
 class PipelineOperation(BaseOperation):
-    """As :class:`LoopIterationContext`."""
+    """See :class:`LoopIterationContext`."""
 
 
 class Gpu(_InTheLibrary):
-    """What one rank does."""
+    """The operations of one rank."""
 
 
 class ThreadBlock(_InTheLibrary):
-    """What one thread block does."""
+    """The operations of one thread block."""
 
 
 class BuffersAccess(_InTheLibrary):
-    """As the pass `dependencies` of :meth:`CollectiveProgram.lower`."""
+    """See the pass `dependencies` of :meth:`CollectiveProgram.lower`."""
 
 
 def check_data_sync_op(operation: object) -> NoReturn:
-    """As the pass `data_sync` of :meth:`CollectiveProgram.lower`."""
+    """See the pass `data_sync` of :meth:`CollectiveProgram.lower`."""
     _refuse("check_data_sync_op")
 
 
 def add_data_sync(operations: object) -> NoReturn:
-    """As the pass `data_sync` of :meth:`CollectiveProgram.lower`."""
+    """See the pass `data_sync` of :meth:`CollectiveProgram.lower`."""
     _refuse("add_data_sync")
 
 
 def fuse_operations(operations: object) -> NoReturn:
-    """As the pass `fusion` of :meth:`CollectiveProgram.lower`."""
+    """See the pass `fusion` of :meth:`CollectiveProgram.lower`."""
     _refuse("fuse_operations")

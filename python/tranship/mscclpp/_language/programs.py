@@ -98,7 +98,7 @@ class CollectiveProgram:
         max_message_size: int = 2**64 - 1,
     ) -> None:
         if protocol not in ("Simple", "LL"):
-            raise ProtocolError(f"the protocol {protocol!r}; it is 'Simple' or 'LL'")
+            raise ProtocolError(f"the protocol is {protocol!r}; it must be 'Simple' or 'LL'")
         self.name = name
         self.collective = collective
         self.num_ranks = num_ranks
@@ -117,7 +117,7 @@ class CollectiveProgram:
         self.loop_context: Optional[LoopIterationContext] = None
         self._around: Optional[CollectiveProgram] = None
         if len(self.buffers) != num_ranks:
-            raise LanguageError(f"a program of {amount(num_ranks, 'rank')} for a collective of {len(self.buffers)}")
+            raise LanguageError(f"the program has {amount(num_ranks, 'rank')}, but the collective {len(self.buffers)}")
         with raised_as_language():
             self._writer = _core.ProgramWriter(
                 name="" if name is None else name,  # scripts pass on an option that was not given
@@ -169,7 +169,7 @@ class CollectiveProgram:
         """Refuses what belongs to this program where operations are added to another one, or to none."""
         written = get_program()
         if written is not self:
-            raise LanguageError(f'a {what} of the program "{self.name}" in the `with` of the program "{written.name}"')
+            raise LanguageError(f'a {what} of the program "{self.name}" is used in the `with` of the program "{written.name}"')
 
     def lower(
         self,

@@ -111,7 +111,7 @@ class ChannelType(_Word):
 
 
 class DataAccessType(_Word):
-    """What an operation does to a chunk."""
+    """The ways in which an operation accesses a chunk."""
 
     read = "r"
     write = "w"
@@ -124,7 +124,7 @@ class DataAccessType(_Word):
 
 
 class ReplicationPolicy(_Word):
-    """What the instances of a program work on: every n-th group of chunks, or shares of the same chunks."""
+    """How the instances of a program divide the work: every n-th group of chunks, or shares of the same chunks."""
 
     interleaved = "interleaved"
     none = "none"
@@ -177,7 +177,7 @@ class Chunk:
         return hash((self.rank, self.buffer, self.index, self.size))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the value as JSON has it."""
         return {"rank": self.rank, "type": self.buffer.value, "index": self.index, "size": self.size}
 
     def _tuple(self) -> tuple[int, str, int, int]:
@@ -192,5 +192,5 @@ class RankGroup:
     ranks: list[int]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the value as JSON has it."""
         return {"size": self.size, "ranks": self.ranks}

@@ -1,4 +1,4 @@
-"""What programs promise."""
+"""The collectives that programs promise."""
 
 from tranship.mscclpp._language.buffers import BaseBuffer
 from tranship.mscclpp._language.collectives import (

@@ -67,9 +67,9 @@ def boundary_name(boundary_type: int) -> str:
 
 
 def boundary_at_start_of_dim(boundary: int, dim: str) -> Optional[bool]:
-    """Whether a boundary lies at the low end of a dimension (True), at its high end (False), or does not touch it."""
+    """Returns True for a boundary at the low end of a dimension, False at its high end, None where it touches neither."""
     if boundary not in _SIDES:
-        raise HaloValueError(f"no boundary {boundary}: they are {constants.WEST} to {constants.INTERIOR}")
+        raise HaloValueError(f"there is no boundary {boundary}: boundaries are {constants.WEST} to {constants.INTERIOR}")
     along_y, along_x = _SIDES[boundary]
     if dim in constants.J_DIMS:
         return along_y

@@ -1,4 +1,4 @@
-"""What lies between two ranks that are neighbours."""
+"""The boundary between two ranks that are neighbours."""
 
 from __future__ import annotations
 

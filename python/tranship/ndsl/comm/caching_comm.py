@@ -105,14 +105,14 @@ def _replay(recvbuf: Any, recorded: Any) -> None:
     if tuple(recvbuf.shape) != tuple(recorded.shape) or recvbuf.dtype != recorded.dtype:
         raise HaloMismatch(
             f"a message of {recorded.dtype}{list(recorded.shape)} was recorded for a buffer of "
-            f"{recvbuf.dtype}{list(recvbuf.shape)}: the recording is that of other calls"
+            f"{recvbuf.dtype}{list(recvbuf.shape)}: the recording was made with other calls"
         )
     safe_assign_array(recvbuf, recorded)
 
 
 @dataclasses.dataclass
 class CachingCommData:
-    """What one rank has received.
+    """The messages that one rank has received.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class CachingCommReader(Comm[T]):
             _replay(recvbuf, self._data.get_buffer())
 
     def allgather(self, sendobj: T) -> list[T]:
-        """What was gathered."""
+        """Returns what was gathered."""
         out: list[T] = self._data.get_generic_obj()
         return out
 

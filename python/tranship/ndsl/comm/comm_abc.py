@@ -1,4 +1,4 @@
-"""What a communicator of ranks is, to this package: the methods of mpi4py's communicators, in so far as they are
+"""The interface of communicators that this package uses: the methods of mpi4py's communicators, in so far as they are
 used."""
 
 from __future__ import annotations

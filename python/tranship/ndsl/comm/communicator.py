@@ -1,4 +1,4 @@
-"""What ranks do together: halo updates, synchronization of shared points, scatter and gather, reductions.
+"""Operations of all ranks: halo updates, synchronization of shared points, scatter and gather, reductions.
 
 A communicator takes ranks of any of these kinds:
 
@@ -88,12 +88,12 @@ def _common_module(specifications: Sequence[QuantityHaloSpec]) -> Any:
     modules = {id(spec.numpy_module): spec.numpy_module for spec in specifications}
     if len(modules) > 1:
         names = sorted(getattr(module, "__name__", str(module)) for module in modules.values())
-        raise HaloUnsupported(f"one halo update of arrays of {' and '.join(names)}")
+        raise HaloUnsupported(f"one halo update cannot take arrays of {' and '.join(names)}")
     return specifications[0].numpy_module
 
 
 class Communicator(abc.ABC):
-    """What ranks do together. Calls are collective unless they say otherwise: all ranks make them in the same order.
+    """Base of communicators. Calls are collective unless they say otherwise: all ranks make them in the same order.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Communicator(abc.ABC):
     def from_layout(
         cls: type[C], comm: Any, layout: tuple[int, int], force_cpu: bool = False, timer: Optional[Timer] = None
     ) -> C:
-        """A communicator for so many ranks along j and along i of each tile."""
+        """Makes a communicator for ``layout`` ranks along j and along i of each tile."""
 
     @property
     def rank(self) -> int:
@@ -162,7 +162,7 @@ class Communicator(abc.ABC):
 
     @property
     def boundaries(self) -> Mapping[int, SimpleBoundary]:
-        """What lies at the edges and corners of this rank's part, by type; without corners of the cube. Local."""
+        """The boundaries at the edges and corners of this rank's part, by type; without corners of the cube. Local."""
         if self._boundaries is None:
             found = ((kind, self.partitioner.boundary(kind, self.rank)) for kind in constants.BOUNDARY_TYPES)
             self._boundaries = {kind: boundary for kind, boundary in found if boundary is not None}
@@ -170,7 +170,7 @@ class Communicator(abc.ABC):
 
     @property
     def has_square_part(self) -> bool:
-        """Whether this rank's part of a square tile is square. Local."""
+        """True when this rank's part of a square tile is square. Local."""
         tile = self.partitioner.tile
         at_edge = [place in (0, count - 1) for place, count in zip(tile.subtile_index(self.rank), tile.layout)]
         return tile.edge_interior_ratio == 1.0 or at_edge[0] == at_edge[1]
@@ -181,7 +181,7 @@ class Communicator(abc.ABC):
         return self._last_halo_tag
 
     def next_update(self, tag: int) -> tuple[int, int, int]:
-        """What tells an updater from all others, on all ranks alike: these make communicators and ask for updaters in
+        """Returns an id of the next updater, the same on all ranks: these make communicators and ask for updaters in
         the same order. Local."""
         return (self._number, self._updaters_made, tag)
 
@@ -394,15 +394,17 @@ class Communicator(abc.ABC):
             quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
         whole = _metadata_of(quantity)
         if whole.dtype != metadata.dtype:
-            raise HaloMismatch(f"gather: parts of {metadata.dtype} for a quantity of {whole.dtype}")
+            raise HaloMismatch(f"gather: the parts have elements {metadata.dtype}, the quantity {whole.dtype}")
         dims = tuple(dim for dim in whole.dims if dim != constants.TILE_DIM)
         if dims != metadata.dims:
-            raise HaloMismatch(f"gather: parts on ({', '.join(metadata.dims)}) for a quantity on ({', '.join(whole.dims)})")
+            raise HaloMismatch(
+                f"gather: the parts are on ({', '.join(metadata.dims)}), the quantity on ({', '.join(whole.dims)})"
+            )
         extents = self._part_extents(whole)
         for rank, part in enumerate(parts or [tuple(metadata.extent)]):
             if part != extents[rank]:
                 raise HaloMismatch(
-                    f"gather: rank {rank} has extents {part}, and its part of {whole.extent} is {extents[rank]}"
+                    f"gather: rank {rank} has extents {part}, but its part of {whole.extent} has {extents[rank]}"
                 )
         return quantity, extents
 
@@ -616,11 +618,11 @@ def _metadata_of(quantity: Any) -> QuantityMetadata:
 def _check_part(quantity: Any, dims: Sequence[str], extent: Sequence[int], dtype: Any) -> None:
     if tuple(quantity.dims) != tuple(dims) or tuple(quantity.extent) != tuple(extent):
         raise HaloMismatch(
-            f"a quantity on ({', '.join(quantity.dims)}) of extents {tuple(quantity.extent)} for a part on "
-            f"({', '.join(dims)}) of extents {tuple(extent)}"
+            f"the quantity is on ({', '.join(quantity.dims)}) with extents {tuple(quantity.extent)}, its part on "
+            f"({', '.join(dims)}) with extents {tuple(extent)}"
         )
     if data_of(quantity).dtype != dtype:
-        raise HaloMismatch(f"a quantity of {data_of(quantity).dtype} for values of {dtype}")
+        raise HaloMismatch(f"the quantity has elements {data_of(quantity).dtype}, the values {dtype}")
 
 
 def bcast_metadata_list(comm: Any, quantity_list: Optional[Sequence[Any]]) -> list[QuantityMetadata]:
@@ -664,7 +666,7 @@ class TileCommunicator(Communicator):
     def from_layout(
         cls: type[C], comm: Any, layout: tuple[int, int], force_cpu: bool = False, timer: Optional[Timer] = None
     ) -> C:
-        """A communicator for so many ranks along j and along i."""
+        """Makes a communicator for ``layout`` ranks along j and along i."""
         return cls(comm, TilePartitioner(layout), force_cpu, timer)
 
     @property
@@ -711,7 +713,7 @@ class CubedSphereCommunicator(Communicator):
     def from_layout(
         cls: type[C], comm: Any, layout: tuple[int, int], force_cpu: bool = False, timer: Optional[Timer] = None
     ) -> C:
-        """A communicator for so many ranks along j and along i of each tile."""
+        """Makes a communicator for ``layout`` ranks along j and along i of each tile."""
         return cls(comm, CubedSpherePartitioner(TilePartitioner(layout)), force_cpu, timer)
 
     @property

@@ -23,7 +23,7 @@ class ConcurrencyError(HaloStateError):
 
 
 class AsyncResult(Request):
-    """What a function returns, when it is waited for."""
+    """A request whose ``wait`` calls a function and returns its result."""
 
     def __init__(self, result: Any) -> None:
         self._result = result
@@ -34,7 +34,7 @@ class AsyncResult(Request):
 
 
 class _Shared:
-    """What all ranks of one group see."""
+    """The state that all ranks of one group share."""
 
     def __init__(self) -> None:
         self.messages: dict[tuple[int, int, int], list[Any]] = {}
@@ -45,8 +45,8 @@ class _Shared:
 class LocalComm(Comm[T]):
     """One of several ranks in one thread.
 
-    A message is there for its receiver as soon as it was sent. Of a scatter and a broadcast, the root is to be played
-    first; of a gather and a reduction, last. Buffers have no gaps, as those of MPI.
+    A message is there for its receiver as soon as it was sent. Play the root of a scatter or a broadcast
+    first, and the root of a gather or a reduction last. Buffers have no gaps, like those of MPI.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class LocalComm(Comm[T]):
         return self._total_ranks if self._group is None else len(self._group)
 
     def _next(self, what: str) -> dict[int, Any]:
-        """What ranks have brought to the next collective call of a kind."""
+        """Returns what ranks have brought to the next collective call of a kind."""
         number = self._calls.get(what, 0)
         self._calls[what] = number + 1
         return self._shared.collectives.setdefault((what, number), {})
@@ -162,14 +162,14 @@ class LocalComm(Comm[T]):
         waiting.pop(0)
 
     def Irecv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> AsyncResult:
-        """The same, when the request is waited for."""
+        """Like ``Recv``, when the request is waited for."""
         self._check_rank(source)
         ensure_contiguous(recvbuf)
         return AsyncResult(functools.partial(self.Recv, recvbuf, source, tag))
 
     def _check_rank(self, rank: int) -> None:
         if self._group is None and not 0 <= rank < self._total_ranks:
-            raise HaloStateError(f"no rank {rank} of {self._total_ranks}")
+            raise HaloStateError(f"there is no rank {rank} of {self._total_ranks}")
 
     def sendrecv(self, sendbuf: Any, dest: int, **kwargs: Any) -> Any:
         """Not possible for ranks that are played in turn."""
@@ -191,16 +191,16 @@ class LocalComm(Comm[T]):
         return combined([brought[rank] for rank in sorted(brought)], op)
 
     def allreduce(self, sendobj: Any, op: Optional[ReductionOperator] = None, recvobj: Any = None) -> Any:
-        """What the ranks that have called so far have brought, combined: the last one played sees all."""
+        """Combines what the ranks that have called so far have brought: the last one played sees all."""
         return self._reduced("allreduce", sendobj, op)
 
     def Allreduce(self, sendobj: Any, recvobj: Any, op: ReductionOperator) -> Any:
-        """The same for buffers."""
+        """Like ``allreduce``, for buffers."""
         safe_assign_array(recvobj, self._reduced("Allreduce", sendobj, op))
         return recvobj
 
     def Allreduce_inplace(self, obj: Any, op: ReductionOperator) -> Any:
-        """The same for buffers, in place."""
+        """Like ``allreduce``, for buffers, in place."""
         return self.Allreduce(obj, obj, op)
 
 

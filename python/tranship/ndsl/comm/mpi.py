@@ -303,7 +303,7 @@ def __getattr__(name: str) -> Any:
 
 
 def is_mpi4py(comm: Any) -> bool:
-    """Whether an object is a communicator of mpi4py, without importing it."""
+    """Returns True when an object is a communicator of mpi4py, without importing it."""
     mpi = sys.modules.get("mpi4py.MPI")
     return mpi is not None and isinstance(comm, mpi.Comm)
 

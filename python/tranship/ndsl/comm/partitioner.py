@@ -49,7 +49,7 @@ def get_tile_index(rank: int, total_ranks: int) -> int:
     if total_ranks < 6 or total_ranks % 6:
         raise HaloValueError(f"{amount(total_ranks, 'rank')}: a cube has a multiple of 6")
     if not 0 <= rank < total_ranks:
-        raise HaloValueError(f"no rank {rank} of {total_ranks}")
+        raise HaloValueError(f"there is no rank {rank} of {total_ranks}")
     return rank // (total_ranks // 6)
 
 
@@ -65,7 +65,7 @@ class Partitioner(abc.ABC):
 
     @abc.abstractmethod
     def boundary(self, boundary_type: int, rank: int) -> Optional[SimpleBoundary]:
-        """What lies at an edge or a corner of a rank's part; None where nothing does."""
+        """Returns the boundary at an edge or a corner of a rank's part; None where there is none."""
 
     @abc.abstractmethod
     def tile_index(self, rank: int) -> int:
@@ -180,23 +180,23 @@ class TilePartitioner(Partitioner):
         )
 
     def on_tile_top(self, rank: int) -> bool:
-        """Whether a rank's part is at the north edge of its tile."""
+        """Returns True when a rank's part is at the north edge of its tile."""
         return self.subtile_index(rank)[0] == self.layout[0] - 1
 
     def on_tile_bottom(self, rank: int) -> bool:
-        """Whether a rank's part is at the south edge of its tile."""
+        """Returns True when a rank's part is at the south edge of its tile."""
         return self.subtile_index(rank)[0] == 0
 
     def on_tile_left(self, rank: int) -> bool:
-        """Whether a rank's part is at the west edge of its tile."""
+        """Returns True when a rank's part is at the west edge of its tile."""
         return self.subtile_index(rank)[1] == 0
 
     def on_tile_right(self, rank: int) -> bool:
-        """Whether a rank's part is at the east edge of its tile."""
+        """Returns True when a rank's part is at the east edge of its tile."""
         return self.subtile_index(rank)[1] == self.layout[1] - 1
 
     def boundary(self, boundary_type: int, rank: int) -> Optional[SimpleBoundary]:
-        """What lies at an edge or a corner of a rank's part: on a periodic tile there is always a rank, perhaps
+        """Returns the boundary at an edge or a corner of a rank's part: on a periodic tile there is always a rank, perhaps
         itself."""
         within = rank % self.total_ranks
         neighbor = _ranks_on_a_tile(*self.layout).neighbor(within, _step_of(boundary_type))
@@ -216,7 +216,7 @@ def _step_of(boundary_type: int) -> tuple[int, int]:
     try:
         return STEPS[boundary_type]
     except KeyError:
-        raise HaloValueError(f"no boundary {boundary_type}: they are {min(STEPS)} to {max(STEPS)}") from None
+        raise HaloValueError(f"there is no boundary {boundary_type}: boundaries are {min(STEPS)} to {max(STEPS)}") from None
 
 
 class CubedSpherePartitioner(Partitioner):
@@ -263,7 +263,7 @@ class CubedSpherePartitioner(Partitioner):
         return 6 * self.tile.total_ranks
 
     def boundary(self, boundary_type: int, rank: int) -> Optional[SimpleBoundary]:
-        """What lies at an edge or a corner of a rank's part; None at a corner of the cube."""
+        """Returns the boundary at an edge or a corner of a rank's part; None at a corner of the cube."""
         step = _step_of(boundary_type)
         self._ensure_square_layout()
         self.tile_index(rank)  # refuses a rank that does not exist
@@ -309,22 +309,22 @@ def _ranks_on_a_tile(ny: int, nx: int) -> _core.TileRanks:
 
 
 def on_tile_left(subtile_index: tuple[int, int]) -> bool:
-    """Whether a place is at the west edge."""
+    """Returns True when a place is at the west edge."""
     return subtile_index[1] == 0
 
 
 def on_tile_right(subtile_index: tuple[int, int], layout: tuple[int, int]) -> bool:
-    """Whether a place is at the east edge."""
+    """Returns True when a place is at the east edge."""
     return subtile_index[1] == layout[1] - 1
 
 
 def on_tile_top(subtile_index: tuple[int, int], layout: tuple[int, int]) -> bool:
-    """Whether a place is at the north edge."""
+    """Returns True when a place is at the north edge."""
     return subtile_index[0] == layout[0] - 1
 
 
 def on_tile_bottom(subtile_index: tuple[int, int]) -> bool:
-    """Whether a place is at the south edge."""
+    """Returns True when a place is at the south edge."""
     return subtile_index[0] == 0
 
 
@@ -412,7 +412,7 @@ def rank_slice_from_tile_metadata(
     edge_interior_ratio: float,
     overlap: bool,
 ) -> tuple[slice, ...]:
-    """The same as :func:`subtile_slice`, by keywords."""
+    """Calls :func:`subtile_slice` with keywords."""
     return subtile_slice(dims, extent, layout, subtile_index, edge_interior_ratio, overlap)
 
 

@@ -145,7 +145,7 @@ class WorldComm(Comm[Any]):
         """Collective: the buffers of all ranks, combined, in these buffers."""
         return self.Allreduce(obj, obj, op)
 
-    # What takes the place of messages.
+    # Halo updates and synchronization, in place of messages.
 
     def direct_exchange(
         self,
@@ -159,7 +159,8 @@ class WorldComm(Comm[Any]):
         specs = [*specs_x, *(specs_y or ())]
         if list(boundaries) != list(communicator.boundaries.values()):
             raise HaloUnsupported(
-                f"a halo update across {len(boundaries)} of {len(communicator.boundaries)} boundaries over a World: its "
+                f"over a World, a halo update cannot leave out boundaries ({len(boundaries)} of "
+                f"{len(communicator.boundaries)} are given): its "
                 "ranks exchange all"
             )
         count = len(specs_x)
@@ -233,7 +234,7 @@ def _bytes_of(array: Any) -> Any:
 
 
 class _Touched(NamedTuple):
-    """What an update does to the array of a quantity."""
+    """The part of a quantity's array that an update touches."""
 
     low_corner: tuple[int, ...]
     """The first of its points that the update touches."""
@@ -253,7 +254,7 @@ def _to_bind(array: Any, is_turned: bool) -> Any:
 
 
 def _elements(dtype: Any, is_turned: bool) -> Any:
-    """What a quantity of some dtype is to the library. What is negated is a number there."""
+    """Returns the library's elements for a quantity of some dtype. Elements that are negated are numbers there."""
     of = np.dtype(dtype)
     if is_turned:
         of = np.dtype("i8") if of.kind == "m" else of.newbyteorder("=")
@@ -269,7 +270,7 @@ def _kind_of(dim: str) -> str:
 
 
 def _low_corner(spec: QuantityHaloSpec, widths: Widths) -> tuple[int, ...]:
-    """The first of a quantity's points that an update with so many halo points touches."""
+    """Returns the first of a quantity's points that an update with ``n_points`` halo points touches."""
     return tuple(
         o - widths[_kind_of(dim)][0] if dim in constants.HORIZONTAL_DIMS else o
         for dim, o in zip(spec.dims, spec.origin)
@@ -427,7 +428,7 @@ class _Update:
         for cells in parts:
             _check_grid(partitioner, cells)
             if cells != parts[0]:
-                raise HaloMismatch("quantities of different numbers of cells in one halo update")
+                raise HaloMismatch("the quantities of one halo update have different numbers of cells")
         ny, nx = partitioner.layout
         # Where no edge turns, components of a vector are scalars.
         self._is_turned = bool(vectors) and isinstance(partitioner, CubedSpherePartitioner)

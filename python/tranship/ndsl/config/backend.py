@@ -27,7 +27,7 @@ class BackendStrategy(enum.Enum):
 
 
 class BackendFramework(enum.Enum):
-    """What the code is made by."""
+    """The framework that makes the code."""
 
     GRIDTOOLS = "gt"
     DACE = "dace"
@@ -89,12 +89,12 @@ class Backend:
 
     @staticmethod
     def cpu() -> Backend:
-        """What NDSL runs on CPUs where nothing is said."""
+        """The default back-end of NDSL on CPUs."""
         return backend_cpu
 
     @staticmethod
     def gpu() -> Backend:
-        """What NDSL runs on GPUs where nothing is said."""
+        """The default back-end of NDSL on GPUs."""
         return backend_gpu
 
     @property
@@ -104,7 +104,7 @@ class Backend:
 
     @property
     def framework(self) -> BackendFramework:
-        """What the code is made by."""
+        """The framework that makes the code."""
         return self._framework
 
     @property
@@ -121,15 +121,15 @@ class Backend:
         return self._name.replace(":", "_")
 
     def is_orchestrated(self) -> bool:
-        """Whether a program is run as a whole."""
+        """Returns True when a program is run as a whole."""
         return self._strategy is BackendStrategy.ORCHESTRATION
 
     def is_stencil(self) -> bool:
-        """Whether a program is run stencil by stencil."""
+        """Returns True when a program is run stencil by stencil."""
         return self._strategy is BackendStrategy.STENCIL
 
     def is_gpu_backend(self) -> bool:
-        """Whether arrays are in the memory of a GPU."""
+        """Returns True when arrays are in the memory of a GPU."""
         return self._device is BackendTargetDevice.GPU
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ backend_python = Backend("st:python:cpu:IJK")
 """Python's own loops."""
 
 backend_cpu = Backend("orch:dace:cpu:IJK")
-"""What NDSL runs on CPUs where nothing is said."""
+"""The default back-end of NDSL on CPUs."""
 
 backend_gpu = Backend("orch:dace:gpu:KJI")
-"""What NDSL runs on GPUs where nothing is said."""
+"""The default back-end of NDSL on GPUs."""

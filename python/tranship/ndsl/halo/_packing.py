@@ -82,7 +82,7 @@ _CORE_KINDS = "biufc"
 
 
 def core_knows(specs: Iterable[Any]) -> bool:
-    """Whether the library moves the elements of these specifications."""
+    """Returns True when the library moves the elements of these specifications."""
     for spec in specs:
         dtype = np.dtype(spec.dtype)
         if dtype.kind not in _CORE_KINDS or not dtype.isnative or dtype.itemsize > 16:
@@ -121,7 +121,7 @@ def core_packer(infos_x: Any, infos_y: Any) -> Optional[_core.HaloTransformer]:
 
 
 class Plan(NamedTuple):
-    """What is exchanged with one neighbour, of quantities whose specifications were checked."""
+    """The exchange with one neighbour, of quantities whose specifications were checked."""
 
     rank: int
     boundaries: int  # that are shared with it: the quantities are packed once for each

@@ -46,7 +46,7 @@ STREAM_POOL: list[Any] = []
 
 
 def check_specification(specification: QuantityHaloSpec) -> None:
-    """What every exchange needs: both horizontal dimensions once, and enough points to send."""
+    """Checks what every exchange needs: both horizontal dimensions once, and enough points to send."""
     try:
         n_points = operator.index(specification.n_points)
     except (AttributeError, TypeError):
@@ -90,7 +90,8 @@ def check_components(x: QuantityHaloSpec, y: QuantityHaloSpec, turns: int) -> No
     """Components of a vector have their dimensions in the same order, and a sign where they turn."""
     if [_KIND.get(dim, dim) for dim in x.dims] != [_KIND.get(dim, dim) for dim in y.dims]:
         raise HaloMismatch(
-            f"components of a vector with dimensions in another order: {', '.join(x.dims)} and {', '.join(y.dims)}"
+            f"the components of a vector have dims {', '.join(x.dims)} and {', '.join(y.dims)}: their order must be "
+            "the same"
         )
     if turns:
         require_sign(x.dtype)
@@ -110,7 +111,7 @@ class HaloExchangeSpec:
     pack_slices
         Which cells are sent, a slice for each dimension, with a start, a stop and no step.
     pack_clockwise_rotation
-        ``n_clockwise_rotations`` of the boundary; what is sent is turned back by so many quarter turns.
+        ``n_clockwise_rotations`` of the boundary; what is sent is turned back by as many quarter turns.
     unpack_slices
         Where what is received goes.
 
@@ -222,7 +223,7 @@ class HaloDataTransformer(abc.ABC):
         for x, y in zip(self._infos_x, self._infos_y):
             turns = [info.pack_clockwise_rotation % 4 for info in (x, y)]
             if turns[0] != turns[1]:
-                raise HaloMismatch(f"components of a vector turned by {turns[0]} and by {turns[1]}")
+                raise HaloMismatch(f"the components of a vector turn by {turns[0]} and {turns[1]}: both must turn equally")
             check_components(x.specification, y.specification, turns[0])
         sent = sum(box_size(info.pack_slices) for info in infos)
         received = sum(box_size(info.unpack_slices) for info in infos)
@@ -281,14 +282,14 @@ class HaloDataTransformer(abc.ABC):
         return self._unpack_buffer
 
     def get_pack_buffer(self) -> Buffer:
-        """What to send. Waits for all packing and unpacking. ``RuntimeError`` after :meth:`finalize`."""
+        """Returns the buffer to send. Waits for all packing and unpacking. ``RuntimeError`` after :meth:`finalize`."""
         if self._pack_buffer is None:
             raise HaloStateError("Send buffer can't be retrieved before allocate(): the transformer was finalized")
         self.synchronize()
         return self._pack_buffer
 
     def ready(self) -> bool:
-        """Whether there are buffers."""
+        """Returns True when there are buffers."""
         return self._pack_buffer is not None and self._unpack_buffer is not None
 
     def async_pack(
@@ -337,7 +338,7 @@ class HaloDataTransformer(abc.ABC):
     def _again(
         self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]
     ) -> Optional[Callable[[], None]]:
-        """What packs or unpacks the quantities that came the last time; None for others."""
+        """Returns what packs or unpacks the quantities that came the last time; None for others."""
         repeat = self._repeats.get(what)
         if repeat is None:
             return None
@@ -375,7 +376,7 @@ class HaloDataTransformer(abc.ABC):
         if not self._is_vector:
             if n_y is not None:
                 given = amount(n_y, "quantity", "quantities")
-                raise HaloMismatch(f"{given} for the components along j, and this exchange is one of scalars")
+                raise HaloMismatch(f"{given} for the components along j, but this exchange moves scalars")
             if n_x != len(self._specs_x):
                 raise HaloMismatch(f"Quantities count ({n_x} is different that edges count {len(self._specs_x)}")
         elif (n_x, n_y) != (len(self._specs_x), len(self._specs_y)):
@@ -421,7 +422,7 @@ class HaloDataTransformerCPU(HaloDataTransformer):
     def of_plan(
         cls, plan: Plan, specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
     ) -> HaloDataTransformerCPU:
-        """The same as from descriptors, of a plan that was made before."""
+        """Makes a transformer from a plan that was made before, instead of from descriptors."""
         out = cls.__new__(cls)
         out._np_module, out._is_vector, out._repeats = np, specs_y is not None, {}
         out._infos_x = out._infos_y = ()

@@ -566,7 +566,7 @@ class HaloUpdateRequest:
 
 
 def on_c_grid(x_quantity: QuantityLike, y_quantity: QuantityLike) -> bool:
-    """Whether the components of a vector lie on the edges of cells that NDSL synchronizes: the one along i on the
+    """Returns True when the components of a vector lie on the edges that NDSL synchronizes: the one along i on the
     interfaces along j, and the one along j on those along i."""
     x, y = set(x_quantity.dims), set(y_quantity.dims)
     return (
@@ -587,11 +587,13 @@ def check_c_grid(x_quantity: Any, y_quantity: Any) -> None:
     centres = {constants.J_INTERFACE_DIM: constants.J_DIM, constants.I_INTERFACE_DIM: constants.I_DIM}
     if [centres.get(dim, dim) for dim in x_quantity.dims] != [centres.get(dim, dim) for dim in y_quantity.dims]:
         raise HaloMismatch(
-            f"components of a vector with dimensions in another order: {', '.join(x_quantity.dims)} and "
-            f"{', '.join(y_quantity.dims)}"
+            f"the components of a vector have dims {', '.join(x_quantity.dims)} and "
+            f"{', '.join(y_quantity.dims)}: their order must be the same"
         )
     if data_of(x_quantity).dtype != data_of(y_quantity).dtype:
-        raise HaloMismatch(f"components of a vector of {data_of(x_quantity).dtype} and {data_of(y_quantity).dtype}")
+        raise HaloMismatch(
+            f"the components of a vector have elements {data_of(x_quantity).dtype} and {data_of(y_quantity).dtype}"
+        )
     require_sign(data_of(x_quantity).dtype)
 
 

@@ -89,7 +89,7 @@ class Timer:
 
     @property
     def enabled(self) -> bool:
-        """Whether clocks run."""
+        """True when clocks run."""
         return self._enabled
 
 

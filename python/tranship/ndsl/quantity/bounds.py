@@ -21,7 +21,7 @@ def _filled(index: Any, length: int) -> tuple[Any, ...]:
         missing = length - len(entries) + 1
         entries = entries[:at] + (slice(None),) * missing + entries[at + 1 :]
     if len(entries) > length:
-        raise HaloBoundsError(f"an index of {amount(len(entries), 'dimension')}, and the array has {length}")
+        raise HaloBoundsError(f"the index has {amount(len(entries), 'dimension')}, the array has {length}")
     return entries + (slice(None),) * (length - len(entries))
 
 
@@ -52,7 +52,7 @@ class BoundaryArrayView:
         self._data[self._index(index)] = value
 
     def sel(self, **kwargs: Union[slice, int]) -> Any:
-        """The same by names of dimensions."""
+        """Selects by names of dimensions."""
         return self[tuple(kwargs.get(dim, slice(None)) for dim in self._dims)]
 
 

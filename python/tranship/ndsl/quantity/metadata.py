@@ -1,4 +1,4 @@
-"""What is known of a quantity besides its values."""
+"""The metadata of a quantity: all but its values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["QuantityHaloSpec", "QuantityMetadata"]
 
 @dataclasses.dataclass
 class QuantityMetadata:
-    """What is known of a quantity besides its values.
+    """The metadata of a quantity: all but its values.
 
     Parameters
     ----------

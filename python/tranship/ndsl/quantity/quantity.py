@@ -92,7 +92,7 @@ class Quantity:
         )
 
     def halo_spec(self, n_halo: int) -> QuantityHaloSpec:
-        """The specification of an exchange of so many halo points.
+        """Returns the specification of an exchange of ``n_halo`` halo points.
 
         Raises
         ------
@@ -116,12 +116,12 @@ class Quantity:
 
     @property
     def metadata(self) -> QuantityMetadata:
-        """What is known besides the values."""
+        """The metadata: all but the values."""
         return self._metadata
 
     @property
     def units(self) -> str:
-        """Of the values."""
+        """The units of the values."""
         return self._metadata.units
 
     @property
@@ -184,12 +184,12 @@ class Quantity:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the whole array."""
+        """The shape of the whole array."""
         return tuple(self._data.shape)
 
     @property
     def dtype(self) -> Any:
-        """Of the elements."""
+        """The type of the elements."""
         return self._data.dtype
 
     def __getitem__(self, subscript: Any) -> Any:
@@ -215,7 +215,7 @@ class Quantity:
     def transpose(
         self, target_dims: Sequence[Union[str, Iterable[str]]], allow_mismatch_float_precision: bool = False
     ) -> Quantity:
-        """The same memory with its dimensions in another order. An entry may be a list of names, of which one fits.
+        """Returns the same memory with its dimensions in another order. An entry may be a list of names, of which one fits.
 
         Raises
         ------

@@ -95,7 +95,7 @@ def collective_on_buffer(
         target, source = _shown(dest).view(kind), _shown(src).view(kind)
     except (TypeError, ValueError) as error:
         raise InvalidUse(
-            f"buffers of {_shown(dest).nbytes} and {amount(_shown(src).nbytes, 'byte')} as {dtype}: {error}"
+            f"buffers of {_shown(dest).nbytes} and {amount(_shown(src).nbytes, 'byte')} cannot be seen as {dtype}: {error}"
         ) from None
     begun = time.perf_counter()
     _run(coll, team, target, source, op, root)

@@ -86,7 +86,7 @@ class Buffer:
 
 
 class _Record:
-    """What this rank has allocated or registered."""
+    """An allocation or a registration of this rank."""
 
     def __init__(self, here: Runtime, data: NDArray[Any], kind: BufferTypes, original: Any = None) -> None:
         self.buffer = Buffer(data, kind)
@@ -215,9 +215,9 @@ def free(buffer: Any) -> None:
         raise InvalidUse(f"free: {_address(data):#x} lies in no symmetric memory (rank {here.rank})")
     record = _record_of(data, "free")
     if record.size != data.nbytes:
-        raise InvalidUse(f"free of {amount(data.nbytes, 'byte')} of an allocation of {record.size} (rank {here.rank})")
+        raise InvalidUse(f"free: {amount(data.nbytes, 'byte')} given, the allocation has {record.size} (rank {here.rank})")
     if not record.is_owned:
-        raise InvalidUse(f"free of registered memory (rank {here.rank}): unregister_external_array ends that")
+        raise InvalidUse(f"free: this memory was registered, call unregister_external_array (rank {here.rank})")
     _require_alike(here, "free", record.number)
     del here.allocations[record.buffer.handle]
 
@@ -366,7 +366,7 @@ def unregister_external_array(array: Any) -> None:
     here = runtime()
     record = _record_of(array, "unregister_external_array")
     if record.buffer.kind is not BufferTypes.EXTERNAL:
-        raise InvalidUse(f"unregister of memory that was allocated here (rank {here.rank}): free ends that")
+        raise InvalidUse(f"unregister: this memory was allocated, call free (rank {here.rank})")
     _require_alike(here, "unregister_external_array", record.number)
     del here.allocations[record.buffer.handle]
 

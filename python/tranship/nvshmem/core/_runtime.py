@@ -28,7 +28,7 @@ logger = logging.getLogger("nvshmem")
 
 
 class UniqueID:
-    """What the ranks of one world share: made by one of them, sent to the others by other means.
+    """An id that the ranks of one world share: one of them makes it and sends it to the others by other means.
 
     ``_data`` is an array of bytes, to be broadcast in place; ``bytes(uid)`` and ``UniqueID(data)`` copy it.
     """
@@ -127,7 +127,9 @@ def init(
         raise InvalidUse(f"initializer_method={method!r}: needs 'uid', 'mpi' or 'emulated_mpi'")
     elif around is not None:
         if timeout is not None or heap_bytes is not None:
-            raise InvalidUse(f"timeout={timeout}, heap_bytes={heap_bytes}: launch() has said them (rank {around.rank})")
+            raise InvalidUse(
+                f"timeout={timeout}, heap_bytes={heap_bytes}: launch() has set these already (rank {around.rank})"
+            )
         world, is_joined = around, False
     else:
         world = _worlds.join(timeout=timeout, heap_bytes=heap_bytes)
@@ -168,7 +170,7 @@ def finalize(dev: Any = None, stream: Any = None) -> None:
 
 
 def init_status() -> InitStatus:
-    """Whether this rank is between init() and finalize()."""
+    """Returns the status of this rank, which is initialized between init() and finalize()."""
     is_on = of_this_thread() is not None
     return InitStatus.STATUS_IS_INITIALIZED if is_on else InitStatus.STATUS_NOT_INITIALIZED
 
@@ -191,7 +193,7 @@ def get_version() -> Version:
 
 
 def _machine() -> str:
-    """What two processes have in common on one machine: one run of one system, and its names."""
+    """Returns a value that two processes share when they run on one machine: one run of one system, and its names."""
     import platform
 
     try:

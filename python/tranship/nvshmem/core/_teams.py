@@ -80,7 +80,7 @@ def team_split_2d(
 def _require_free(name: Optional[str]) -> None:
     """Before the split, which all members of the parent make together."""
     if name is not None and name in Teams:
-        raise InvalidUse(f"the name {name!r} is that of team {Teams[name]}")
+        raise InvalidUse(f"the name {name!r} belongs to team {Teams[name]}")
 
 
 def _named(number: int, name: Optional[str]) -> Optional[int]:
@@ -101,7 +101,7 @@ def team_destroy(team: Union[int, str]) -> None:
 
 
 class TeamUniqueId:
-    """What members of a team share before :func:`team_init`."""
+    """An id that members of a team share before :func:`team_init`."""
 
 
 def get_team_unique_id() -> TeamUniqueId:
@@ -151,7 +151,7 @@ def team_translate_pe(src_team: int, src_pe: int, dest_team: int) -> int:
         For a member that ``src_team`` does not have.
     """
     if src_pe < 0:
-        raise InvalidUse(f"no member {src_pe}")
+        raise InvalidUse(f"there is no member {src_pe}")
     return runtime().shmem.translate(
         whole(src_team, "a team"), whole(src_pe, "a member"), whole(dest_team, "a team")
     )

@@ -60,7 +60,7 @@ def value_of(number: Any) -> int:
 
 
 def _source(memory: Any) -> Any:
-    """What is read may be anything that NumPy makes an array of."""
+    """Returns the array to read: anything that NumPy makes an array of."""
     refuse_mask(memory)
     return memory if isinstance(memory, np.ndarray) else np.asarray(memory)
 
@@ -85,7 +85,7 @@ def put(
 def put_nbi(
     dst: Any, src: Any, remote_pe: int = -1, stream: NvshmemStreamsType = None, *, pe: Optional[int] = None
 ) -> None:
-    """The same, and may return before: ``src`` may be written after the next quiet."""
+    """Like the call without ``_nbi``, but may return earlier: ``src`` may be written after the next quiet."""
     runtime().shmem.put(_source(dst), _shown(src), _peer(remote_pe, pe), False)
 
 
@@ -99,7 +99,7 @@ def get(
 def get_nbi(
     dst: Any, src: Any, remote_pe: int = -1, stream: NvshmemStreamsType = None, *, pe: Optional[int] = None
 ) -> None:
-    """The same, and may return before: ``dst`` has the values after the next quiet."""
+    """Like the call without ``_nbi``, but may return earlier: ``dst`` has the values after the next quiet."""
     runtime().shmem.get(_shown(dst), _shown(src), _peer(remote_pe, pe), False)
 
 
@@ -144,7 +144,7 @@ def put_signal_nbi(
     *,
     pe: Optional[int] = None,
 ) -> None:
-    """The same, and may return before: ``src`` may be written after the next quiet."""
+    """Like the call without ``_nbi``, but may return earlier: ``src`` may be written after the next quiet."""
     _put_signal(dst, src, signal_var, signal_val, signal_op, _peer(remote_pe, pe), False)
 
 
@@ -225,7 +225,7 @@ def wait_until(ivar: Any, cmp: int, cmp_value: int) -> int:
 
 
 def test(ivar: Any, cmp: int, cmp_value: int) -> bool:
-    """Whether the first element compares so. Loops over it end when a peer has failed."""
+    """Returns True when the first element compares so. A loop over it ends with an error when a peer has failed."""
     return runtime().shmem.test(_variable(ivar), whole(cmp, "a comparison"), value_of(cmp_value))
 
 
@@ -237,7 +237,7 @@ def _several(what: str, ivars: Any, cmp: int, cmp_values: Any, status: Any) -> l
 
 
 def test_all(ivars: Any, cmp: int, cmp_values: Any, status: Any = None) -> bool:
-    """Whether all variables compare so with a value, or each with its own; those with a status other than 0 do not
+    """Returns True when all variables compare so with a value, or each with its own; those with a status other than 0 do not
     count. True for none."""
     return len(_several("test_all", ivars, cmp, cmp_values, status)) == int(_shown(ivars).size)
 

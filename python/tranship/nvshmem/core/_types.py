@@ -41,14 +41,14 @@ class ComparisonType(enum.IntEnum):
 
 
 class SignalOp(enum.IntEnum):
-    """What a signal does to its variable."""
+    """The ways in which a signal changes its variable."""
 
     SIGNAL_SET = 9
     SIGNAL_ADD = 10
 
 
 class InitStatus(enum.IntEnum):
-    """What :func:`init_status` returns."""
+    """The result of :func:`init_status`."""
 
     STATUS_NOT_INITIALIZED = 0
     STATUS_IS_BOOTSTRAPPED = 1
@@ -56,7 +56,7 @@ class InitStatus(enum.IntEnum):
 
 
 class BufferTypes(enum.IntEnum):
-    """What memory a buffer is."""
+    """The kinds of memory that a buffer can be."""
 
     NORMAL = 0
     PEER = 1
@@ -79,7 +79,7 @@ class TeamRegistry(Mapping[str, int]):
 
     def add(self, key: str, value: int) -> None:
         if key in self:
-            raise NvshmemInvalid(f"the name {key!r} is that of team {self[key]}, and cannot be that of {value}")
+            raise NvshmemInvalid(f"the name {key!r} belongs to team {self[key]}: it cannot name team {value}")
         self._own[key] = value
 
     def remove(self, key: str) -> None:
@@ -171,7 +171,7 @@ NvshmemStreamsType = Any
 
 
 class Version:
-    """What :func:`get_version` returns."""
+    """The result of :func:`get_version`."""
 
     def __init__(self, openshmem_spec_version: str, nvshmem4py_version: str, libnvshmem_version: str) -> None:
         self.openshmem_spec_version = openshmem_spec_version

@@ -1,1 +1,1 @@
-"""What kernels call: :mod:`tranship.nvshmem.core.device.numba`."""
+"""The functions that kernels call: :mod:`tranship.nvshmem.core.device.numba`."""

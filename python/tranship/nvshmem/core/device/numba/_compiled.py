@@ -1,4 +1,4 @@
-"""The same operations in functions that Numba has compiled: calls of C functions of the library, without the
+"""The operations in functions that Numba has compiled: calls of C functions of the library, without the
 interpreter. A call that fails returns from the compiled function with the exception that Python would have got."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ._values import DOES_NOT_FIT, refusal
 for _name, _address in _core.compiled_functions().items():
     llvm.add_symbol(_name, _address)
 
-# What a put of one element reads, which is a store by this thread where that is allowed. None on processors whose thread
+# The memory that a put of one element reads, a store by this thread where that is allowed. None on processors whose thread
 # pointer is not known here.
 _DISTANCE = "tranship_direct_from_thread_pointer"
 _DIRECT: Optional[dict[str, int]] = None
@@ -122,7 +122,7 @@ def _require_integers(**numbers: Any) -> None:
 def _require_alike(dst: Any, src: Any) -> None:
     _require_arrays(dst=dst, src=src)
     if dst.dtype != src.dtype:
-        raise TypingError(f"elements of {src.dtype} to elements of {dst.dtype}")
+        raise TypingError(f"the source has elements {src.dtype}, the target {dst.dtype}")
 
 
 def _bits(builder: Any, value: Any) -> Any:
@@ -293,7 +293,7 @@ def _(array: Any) -> Any:
     return first
 
 
-_NO_ELEMENT = "an array of no elements, where one is needed"
+_NO_ELEMENT = "the array has 0 elements: needs 1 or more"
 
 
 def _first_of(context: Any, builder: Any, type: Any, value: Any) -> Any:
@@ -332,7 +332,7 @@ def _fitting(element: Any) -> Callable[[Any], Any]:
 
 
 def _fitted(context: Any, builder: Any, given: Any, element: Any, value: Any) -> Any:
-    """The same where it is built into its caller: a call takes longer than the operation."""
+    """Fits a value into an element by code in its caller: a call would take longer than the operation."""
     if isinstance(given, types.IntEnumMember):
         given = given.dtype
     result = context.cast(builder, value, given, element)
@@ -501,7 +501,7 @@ def _looks(name: str, result_of: Callable[[Any], Any]) -> Any:
         _require_arrays(variable=variable)
         element = variable.dtype
         if not isinstance(element, types.Integer):
-            raise TypingError(f"what is waited for is an integer, not {element}")
+            raise TypingError(f"a variable to wait for must be an integer, not {element}")
         _require_integers(comparison=comparison, value=value)
         signature = result_of(element)(variable, types.int64, element)
 
@@ -612,9 +612,9 @@ def _several(what: str, result_of: Callable[[Any], Any]) -> None:
     def _(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> Any:
         _require_arrays(ivars=ivars)
         if not isinstance(ivars.dtype, types.Integer):
-            raise TypingError(f"what is waited for is an integer, not {ivars.dtype}")
+            raise TypingError(f"a variable to wait for must be an integer, not {ivars.dtype}")
         if not isinstance(status, (types.Array, types.NoneType, types.Omitted)) and status is not None:
-            raise TypingError(f"a status is an array with a number for each variable, not {status}")
+            raise TypingError(f"status must be an array with a number for each variable, not {status}")
         return result_of(look)
 
 
@@ -1006,7 +1006,7 @@ def _at_members(typing_context: Any, team: Any, array: Any) -> Any:
     _require_arrays(array=array)
     _require_integers(team=team)
     if array.ndim == 0:
-        raise TypingError("an array of no dimensions at all members: needs one or more")
+        raise TypingError("the array has 0 dimensions: needs 1 or more")
     result = types.Array(array.dtype, array.ndim + 1, "A")
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

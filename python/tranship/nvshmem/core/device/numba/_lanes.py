@@ -29,7 +29,7 @@ def plain(memory: Any) -> Any:
 
 
 def on_rank(action: Callable[[Runtime], T]) -> T:
-    """What does not wait, by one thread of the rank at a time."""
+    """Runs an operation that does not wait, by one thread of the rank at a time."""
     here = runtime()
     with here.lock:
         return action(here)
@@ -117,7 +117,7 @@ class _Block:
         return group, list(range(first, last))
 
     def cannot_come(self, numbers: set[int]) -> str | None:
-        """What keeps one of these threads from an operation of their group."""
+        """Returns what keeps one of these threads from an operation of their group."""
         for number in sorted(numbers):
             if number in self.ended:
                 return f"thread {number} has ended"

@@ -61,7 +61,7 @@ def put(dst: Any, src: Any, pe: int) -> None:
 
 
 def put_nbi(dst: Any, src: Any, pe: int) -> None:
-    """The same, and may return before: ``src`` may be written after the next quiet."""
+    """Like the call without ``_nbi``, but may return earlier: ``src`` may be written after the next quiet."""
     on_rank(lambda here: here.shmem.put(plain(dst), plain(src), whole(pe, "a peer"), False))
 
 
@@ -71,7 +71,7 @@ def get(dst: Any, src: Any, pe: int) -> None:
 
 
 def get_nbi(dst: Any, src: Any, pe: int) -> None:
-    """The same, and may return before: ``dst`` has the values after the next quiet."""
+    """Like the call without ``_nbi``, but may return earlier: ``dst`` has the values after the next quiet."""
     on_rank(lambda here: here.shmem.get(plain(dst), plain(src), whole(pe, "a peer"), False))
 
 
@@ -102,7 +102,7 @@ def put_signal(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_op: 
 
 
 def put_signal_nbi(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_op: int, pe: int) -> None:
-    """The same, and may return before: ``src`` may be written after the next quiet."""
+    """Like the call without ``_nbi``, but may return earlier: ``src`` may be written after the next quiet."""
     on_rank(
         lambda here: _transfers.put_signal_nbi(
             plain(dst), plain(src), plain(signal_var), signal_val, signal_op, whole(pe, "a peer")
@@ -125,7 +125,7 @@ def signal_fetch(signal_var: Any) -> int:
 
 def _first(array: Any) -> Any:
     if array.size == 0:
-        raise InvalidUse("an array of no elements, where one is needed")
+        raise InvalidUse("the array has 0 elements: needs 1 or more")
     return array[(0,) * array.ndim + (Ellipsis,)].reshape(1)
 
 
@@ -152,12 +152,12 @@ def wait_until(ivar: Any, cmp: int, cmp_value: int) -> int:
 
 
 def test(ivar: Any, cmp: int, cmp_value: int) -> bool:
-    """Whether the first element compares so with a value."""
+    """Returns True when the first element compares so with a value."""
     return on_rank(lambda here: _transfers.test(plain(ivar), cmp, cmp_value))
 
 
 def test_all(ivars: Any, cmp: int, cmp_values: Any, status: Any = None) -> bool:
-    """Whether all elements compare so with a value, or each with its own; those with a status other than 0 do not
+    """Returns True when all elements compare so with a value, or each with its own; those with a status other than 0 do not
     count."""
     return on_rank(lambda here: _transfers.test_all(plain(ivars), cmp, plain(cmp_values), plain_or_none(status)))
 
@@ -304,7 +304,7 @@ def atomic_xor(dst: Any, value: Any, pe: int) -> None:
 def _fetch_into(fetched: Any, value: Any) -> None:
     target = plain(fetched)
     if target.size == 0:
-        raise InvalidUse("an array of no elements, where one is needed")
+        raise InvalidUse("the array has 0 elements: needs 1 or more")
     target.flat[0] = value
 
 

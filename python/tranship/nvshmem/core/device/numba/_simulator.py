@@ -1,5 +1,5 @@
-"""What Numba's CUDA simulator is taught: to pass symmetric arrays to kernels as they are, to take ``stream=`` at a
-launch, and to say which threads a block has.
+"""Changes of Numba's CUDA simulator: it passes symmetric arrays to kernels as they are, takes ``stream=`` at a
+launch, and says which threads a block has.
 
 The simulator copies arrays to a "device" and back, which would tear them from symmetric memory.
 """

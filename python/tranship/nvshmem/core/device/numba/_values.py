@@ -1,4 +1,4 @@
-"""What a value must be to become an element of an array: one rule, for kernels that are simulated and for those that
+"""The rule for values that become elements of an array, for kernels that are simulated and for those that
 Numba has compiled."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def as_element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, np.dtype[A
     """The value, or the first one of an array, as an array of one element."""
     given = np.asarray(value).reshape(-1)[:1]
     if not given.size:
-        raise InvalidUse("an array of no elements, where one is needed")
+        raise InvalidUse("the array has 0 elements: needs 1 or more")
     if (why := refusal(element, given.dtype.kind, str(given.dtype))) is not None:
         raise InvalidUse(why)
     with np.errstate(over="ignore"):
