@@ -7,7 +7,8 @@ No file mentions where or how it was written: no folder of a developer's machine
 tools. Every pattern in PATTERNS is written so that it does not match its own text.
 
 Documents (*.md) and library code name their subject: a sentence says "no rank" or "the caller", and not a pronoun that the reader has to
-resolve. They avoid the words in RIDDLES.
+resolve. They avoid the words in RIDDLES. The sources of the library and of the Python package (PLAIN_FOLDERS) also avoid the words and
+the beginnings of comments in PLAIN: a comment is a sentence with a subject and a verb, or a noun phrase.
 """
 
 import re
@@ -32,7 +33,17 @@ RIDDLES = [
     (r"(?i)\bof\s+none\b", "a riddle; say that there is no such thing"),
 ]
 
-# The one file that may look for what lies beside the repository.
+# What texts in PLAIN_FOLDERS may not contain besides: documents follow when their folder is added.
+PLAIN = [
+    (r"(//[/!]?<?|#|\"\"\") *(What|The same|Of|Whether|As)\b", "no beginning of a sentence; give it a subject and a verb"),
+    (r"(?i)\bso\s+(much|many)\b", "a riddle; name the number"),
+    (r"(?i)\blikewise\b", "a riddle; repeat what is meant"),
+    (r"(?i)\blet\s+go\b", "no term; say release, leave or end"),
+    (r"(?i)\bis\s+to\s+be\b", "no plain verb; say must, or what is expected"),
+]
+PLAIN_FOLDERS = ("src/", "python/tranship/")
+
+# Exceptions, as a name and a pattern. One file looks for what lies beside the repository.
 ALLOWED = {(".ci/run", r"\.\.[/]shared")}
 
 
@@ -50,7 +61,8 @@ def files(repository):
 def check_text(name, text):
     """All violations in one text, as "name:line: what is wrong"."""
     problems = []
-    for pattern, what in PATTERNS + (RIDDLES if name.endswith(".md") or name.startswith("src/") else []):
+    riddles = RIDDLES if name.endswith(".md") or name.startswith(PLAIN_FOLDERS) else []
+    for pattern, what in PATTERNS + riddles + (PLAIN if name.startswith(PLAIN_FOLDERS) else []):
         if (name, pattern) in ALLOWED:
             continue
         for match in re.finditer(pattern, text):

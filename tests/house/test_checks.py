@@ -307,6 +307,7 @@ class Words(unittest.TestCase):
     def test_every_pattern_is_tried(self):
         self.assertEqual(len(check_words.PATTERNS), 7)
         self.assertEqual(len(check_words.RIDDLES), 3)
+        self.assertEqual(len(check_words.PLAIN), 5)
 
     def test_documents_name_their_subjects(self):
         for words in ["nobody", "Somebody", "anybody", "everybody", "Whoever", "of none", "of\nnone"]:
@@ -317,6 +318,29 @@ class Words(unittest.TestCase):
                 self.assertEqual(check_words.check_text("tests/a.cpp", f"fine\n{words} waits"), [])
                 self.assertEqual(len(check_words.check_text("src/a.hpp", f"fine\n{words} waits")), 1)
         self.assertEqual(check_words.check_text("docs/a.md", "no body; nonetheless; some bodies of nonempty boxes"), [])
+
+    def test_sources_have_sentences(self):
+        for text in [
+            "/// What it has.",
+            "//The same of others.",
+            "int a;  ///< Of both.",
+            "// Whether it waits.",
+            "# As before.",
+            '''"""What it has."""''',
+            "takes so much",
+            "as so many ranks",
+            "Likewise for others",
+            "it lets them let go",
+            "what is to be sent",
+        ]:
+            for name in ("src/a.hpp", "python/tranship/a.py"):
+                with self.subTest(text, name=name):
+                    found = check_words.check_text(name, f"fine\n{text}")
+                    self.assertEqual(len(found), 1, found)
+                    self.assertIn(f"{name}:2: ", found[0])
+            self.assertEqual(check_words.check_text("tests/a.cpp", text), [])
+        fine = "/// Whatever waits; asks. Returns what it has, as before, of both.\n// Officially; it is too much.\n"
+        self.assertEqual(check_words.check_text("src/a.hpp", fine), [])
 
     def test_a_repository_with_a_riddle_fails(self):
         with tempfile.TemporaryDirectory() as scratch:
