@@ -422,5 +422,72 @@ TEST(CardLoss, an_error_that_stays_is_a_lost_device_and_ends_all_waits) {
   EXPECT_EXIT(std::_Exit(lose()), testing::ExitedWithCode(0), "cuda:0 was lost");
 }
 
+TEST_F(Cards, a_list_of_moves_wants_memory_that_the_card_reaches) {
+  const BlockMove move{.source_base = 0, .target_base = 1, .block = row_of(64, 4), .width = 4};
+  const auto list = stream->prepare({&move, 1}, std::vector{4, 4});
+  const Bytes on_card(driver(), Where::card, 256), pageable(driver(), Where::pageable, 256);
+  std::byte* const bases[] = {pageable.data(), on_card.data()};
+  try {
+    stream->move_list(list, bases);
+    FAIL() << "a card reads pageable memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+    EXPECT_NE(std::string_view(error.message()).find("base 0"), std::string_view::npos) << error.message();
+  }
+}
+
+TEST_F(Cards, a_list_of_moves_has_as_many_bases_and_pieces_as_it_likes) {
+  constexpr int count = 100;
+  Random random(1);
+  std::vector<BlockMove> moves;
+  for (unsigned i = 0; i < count; ++i)
+    moves.push_back({.source_base = i, .target_base = 2 * count - 1 - i, .block = row_of(40, 1)});
+  const auto list = stream->prepare(moves, std::vector<int>(2 * count, 16));
+  const Bytes sources(driver(), Where::card, 64 * count), targets(driver(), Where::card, 64 * count);
+  const Bytes sent(driver(), Where::pinned, 64 * count), back(driver(), Where::pinned, 64 * count);
+  for (int i = 0; i < 64 * count; ++i) sent.data()[i] = std::byte(random.bits());
+  std::memset(back.data(), 0, 64 * count);
+  stream->copy(row_of(64 * count, 1), 1, sent.data(), sources.data());
+  stream->copy(row_of(64 * count, 1), 1, back.data(), targets.data());
+  std::vector<std::byte*> bases;
+  for (int i = 0; i < count; ++i) bases.push_back(sources.data() + 64 * i);
+  for (int i = 0; i < count; ++i) bases.push_back(targets.data() + 64 * i);
+  const std::int64_t before = driver().counts().launches;
+  stream->move_list(list, bases);
+  EXPECT_EQ(driver().counts().launches - before, 1);
+  stream->copy(row_of(64 * count, 1), 1, targets.data(), back.data());
+  finish(stream->event(), soon());
+  for (int i = 0; i < count; ++i) {
+    EXPECT_EQ(std::memcmp(back.data() + 64 * (count - 1 - i), sent.data() + 64 * i, 40), 0) << i;
+    EXPECT_EQ(back.data()[64 * i + 40], std::byte(0)) << "beyond row " << i;
+  }
+}
+
+TEST_F(Cards, a_full_card_runs_a_list_of_moves_from_pinned_memory) {
+  constexpr int count = 64;
+  std::vector<BlockMove> moves;
+  for (int i = 0; i < count; ++i)
+    moves.push_back({.source_base = 0,
+                     .source_offset = 16 * i,
+                     .target_base = 1,
+                     .target_offset = 16 * (count - 1 - i),
+                     .block = row_of(3, 1)});
+  const Bytes source(driver(), Where::card, 16 * count), target(driver(), Where::card, 16 * count);
+  std::vector<std::pair<void*, std::size_t>> all;
+  for (std::size_t bytes = std::size_t(1) << 30; bytes >= 256; bytes /= 2)
+    while (void* const memory = driver().allocate(bytes)) all.emplace_back(memory, bytes);
+  const auto list = stream->prepare(moves, std::vector{16, 16});
+  std::byte* const bases[] = {source.data(), target.data()};
+  stream->fill(row_of(16 * count, 1), 1, nullptr, target.data());
+  const unsigned char seven = 7;
+  stream->fill(row_of(16 * count, 1), 1, &seven, source.data());
+  stream->move_list(list, bases);
+  const Bytes back(driver(), Where::pinned, 16 * count);
+  stream->copy(row_of(16 * count, 1), 1, target.data(), back.data());
+  finish(stream->event(), soon());
+  for (int i = 0; i < 16 * count; ++i) EXPECT_EQ(int(back.data()[i]), i % 16 < 3 ? 7 : 0) << i;
+  for (const auto& [memory, bytes] : all) driver().deallocate(memory, bytes);
+}
+
 }  // namespace
 }  // namespace tranship

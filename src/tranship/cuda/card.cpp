@@ -160,19 +160,32 @@ void* Card::allocate(std::size_t size_bytes) {
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
   check(result, "cuMemAllocFromPoolAsync");
-  // Nothing is ever in that stream but allocations, so they are in order among themselves; other streams may use the
-  // memory once the stream has come to it.
+  // Other streams may use the memory once the stream of allocations has come to it.
+  const CUresult state = finish_allocations();
+  if (state == CUDA_SUCCESS) return pointer_to(memory);
+  calls_.cuMemFreeAsync(memory, made.allocations);
+  if (state != CUDA_ERROR_NOT_READY) check(state, "cuStreamQuery");
+  throw_error(ErrorCode::timeout, "cuda:{} has not allocated {} within 30 s", number_,
+              amount(Index(size_bytes), "byte"));
+}
+
+CUresult Card::finish_allocations() {
   const Deadline deadline = Deadline::after_seconds(30);
-  for (;;) {
-    const CUresult state = calls_.cuStreamQuery(made.allocations);
-    if (state == CUDA_SUCCESS) return pointer_to(memory);
-    if (state != CUDA_ERROR_NOT_READY || deadline.passed()) {
-      calls_.cuMemFreeAsync(memory, made.allocations);
-      if (state != CUDA_ERROR_NOT_READY) check(state, "cuStreamQuery");
-      throw_error(ErrorCode::timeout, "cuda:{} has not allocated {} within 30 s", number_,
-                  amount(Index(size_bytes), "byte"));
-    }
-  }
+  CUresult state = CUDA_ERROR_NOT_READY;
+  do state = calls_.cuStreamQuery(parts_.allocations);
+  while (state == CUDA_ERROR_NOT_READY && !deadline.passed());
+  return state;
+}
+
+void Card::upload(void* target, const void* pinned, std::size_t size_bytes) {
+  const Current current(*this);
+  TRANSHIP_CUDA_CALL(*this, cuMemcpyAsync, reinterpret_cast<CUdeviceptr>(target), reinterpret_cast<CUdeviceptr>(pinned),
+                     size_bytes, parts().allocations);
+  const CUresult state = finish_allocations();
+  if (state == CUDA_ERROR_NOT_READY)
+    throw_error(ErrorCode::timeout, "cuda:{} has not copied {} within 30 s", number_,
+                amount(Index(size_bytes), "byte"));
+  check(state, "cuStreamQuery");
 }
 
 void Card::deallocate(void* memory) noexcept {

@@ -53,6 +53,8 @@ class Card {
   /// room.
   void* allocate(std::size_t size_bytes);
   void deallocate(void* memory) noexcept;
+  /// Copies pinned bytes to the card, and returns when they are there.
+  void upload(void* target, const void* pinned, std::size_t size_bytes);
 
   /// Empty while the card works.
   std::string loss() const;
@@ -67,6 +69,9 @@ class Card {
 
  private:
   void make_parts();
+  /// Waits for the stream of allocations, in which nothing else ever is. Returns the driver's answer, or
+  /// CUDA_ERROR_NOT_READY after 30 s.
+  CUresult finish_allocations();
 
   const DriverCalls& calls_;
   int number_;

@@ -8,10 +8,13 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/cuda/card_moves.hpp>
 #include <tranship/cuda/kernels.hpp>
+#include <tranship/cuda/list_image.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/memory/combination.hpp>
 #include <tranship/memory/device/host_device.hpp>
+#include <tranship/memory/device/prepared_moves.hpp>
 
 namespace tranship::cuda {
 namespace {
@@ -127,7 +130,9 @@ CudaStream::~CudaStream() {
   if (stream) try {
       settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
     } catch (const Error&) {
-      return;  // A stream that hangs keeps the memory that it may use, for good.
+      // A stream that hangs keeps the memory that it may use, for good.
+      [[maybe_unused]] const auto* const kept = new std::deque<Running>(std::move(prepared_));
+      return;
     }
   for (const Staged& one : staged_) unit_.staging->free(one.block);
   {
@@ -525,55 +530,117 @@ void CudaStream::move(std::span<const StreamCopy> copies) {
     }
   }
   if (list.pieces().empty()) return;
-  const Card::Parts& parts = unit_.card.parts();
-  list.lay_out(parts.multiprocessors);
+  list.lay_out(unit_.card.parts().multiprocessors);
   MoveArgs args{};
-  launch(list.has_transposed()                         ? parts.kernels.move_tiled
-         : list.lane_vectors() > packing::lean_vectors ? parts.kernels.move_deep
-                                                       : parts.kernels.move_lean,
-         list, args, &args);
+  launch(move_kernel(list, Arithmetic::none), list, args, &args);
 }
 
 /// Launches a kernel over a list that is laid out. `args` is a part of `all_args`, which are the kernel's.
 void CudaStream::launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args) {
-  const packing::PieceListView view = list.view();
-  args.list = view;
-  args.list.starts = nullptr;
   CUdeviceptr uploaded = 0;
-  const std::size_t count = view.count;
-  if (count <= ListArgs::few_max) {
-    std::copy_n(view.pieces, count, args.few_pieces);
-    std::copy_n(view.first_units, count + 1, args.few_first_units);
-    args.list.pieces = nullptr;
-    args.list.first_units = nullptr;
-  } else {
-    const std::size_t pieces = count * sizeof(packing::Piece),
-                      starts = list.starts().size() * sizeof(packing::GroupStart),
-                      units = (count + 1) * sizeof(unsigned), bytes = pieces + starts + units;
-    std::byte* const between = stage(bytes);
-    std::memcpy(between, view.pieces, pieces);
-    std::memcpy(between + pieces, list.starts().data(), starts);
-    std::memcpy(between + pieces + starts, view.first_units, units);
+  if (ListImage::is_needed(list)) {
+    const ListImage image(list);
+    std::byte* const between = stage(image.size_bytes());
+    image.write(between);
     // A card that is full reads the list where it is, over its link, which takes longer. Nothing has to leave the card
     // for that, and a copy that makes room needs none itself.
     const std::byte* at = between;
-    const CUresult allocated = calls().cuMemAllocFromPoolAsync(&uploaded, bytes, unit_.card.parts().pool, handle());
+    const CUresult allocated =
+        calls().cuMemAllocFromPoolAsync(&uploaded, image.size_bytes(), unit_.card.parts().pool, handle());
     if (allocated == CUDA_ERROR_OUT_OF_MEMORY) {
       uploaded = 0;
     } else {
       unit_.card.check(allocated, "cuMemAllocFromPoolAsync");
-      TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, uploaded, address_of(between), bytes, handle());
+      TRANSHIP_CUDA_CALL(unit_.card, cuMemcpyAsync, uploaded, address_of(between), image.size_bytes(), handle());
       at = static_cast<const std::byte*>(pointer_to(uploaded));
     }
-    args.list.pieces = reinterpret_cast<const packing::Piece*>(at);
-    args.list.starts = starts ? reinterpret_cast<const packing::GroupStart*>(at + pieces) : nullptr;
-    args.list.first_units = reinterpret_cast<const unsigned*>(at + pieces + starts);
+    args.list = image.view(at);
+  } else {
+    write_few(list, args);
   }
-  void* all[] = {all_args};
-  const unsigned blocks = std::clamp(view.groups, 1u, 1u << 30);
-  TRANSHIP_CUDA_CALL(unit_.card, cuLaunchKernel, reinterpret_cast<CUfunction>(kernel), blocks, 1, 1,
-                     packing::pack_lanes, 1, 1, 0, handle(), all, nullptr);
+  launch_over(kernel, args.list.groups, all_args);
   if (uploaded) TRANSHIP_CUDA_CALL(unit_.card, cuMemFreeAsync, uploaded, handle());
+}
+
+void CudaStream::launch_over(CUkernel kernel, unsigned groups, void* all_args) {
+  void* all[] = {all_args};
+  TRANSHIP_CUDA_CALL(unit_.card, cuLaunchKernel, reinterpret_cast<CUfunction>(kernel), std::clamp(groups, 1u, 1u << 30),
+                     1, 1, packing::pack_lanes, 1, 1, 0, handle(), all, nullptr);
+}
+
+CUkernel CudaStream::move_kernel(const packing::PieceList& list, Arithmetic arithmetic) {
+  const KernelTable& kernels = unit_.card.parts().kernels;
+  if (arithmetic != Arithmetic::none) return kernels.map[std::size_t(arithmetic)];
+  return list.has_transposed()                         ? kernels.move_tiled
+         : list.lane_vectors() > packing::lean_vectors ? kernels.move_deep
+                                                       : kernels.move_lean;
+}
+
+// Lists that are prepared.
+
+std::shared_ptr<const PreparedMoves> CudaStream::prepare(std::span<const BlockMove> moves,
+                                                         std::span<const int> alignments) {
+  check_moves(moves, alignments);
+  for (const BlockMove& one : moves)
+    if (one.map != ElementMap::copy && !unit_.card.parts().kernels.map[std::size_t(one.arithmetic)])
+      throw_error(ErrorCode::unsupported, "{} does not compute with numbers of {}", to_string(device()),
+                  amount(one.width, "byte"));
+  if (unit_.is_lost()) unit_.fail();
+  return std::make_shared<CardMoves>(unit_, moves, alignments);
+}
+
+/// Bases that the card reaches. Many of them lie in pinned memory, for the launch that is given next.
+packing::Bases CudaStream::reached_bases(std::span<std::byte* const> bases) {
+  const CopyBlock one_byte{};
+  for (std::size_t i = 0; i < bases.size(); ++i)
+    if (bases[i] && side_of(one_byte, one_byte.source_strides, 1, bases[i]) == Side::pageable)
+      throw_error(ErrorCode::invalid_use,
+                  "base {} of a list of moves is memory of the host that {} does not reach: register it, or copy it to "
+                  "the card",
+                  i, to_string(device()));
+  packing::Bases out{};
+  unsigned char** to = out.few;
+  if (bases.size() > packing::Bases::few_max) {
+    to = reinterpret_cast<unsigned char**>(stage(bases.size() * sizeof *to));
+    out.many = to;
+  }
+  for (std::size_t i = 0; i < bases.size(); ++i) to[i] = reinterpret_cast<unsigned char*>(bases[i]);
+  return out;
+}
+
+void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases) {
+  const auto* const list = dynamic_cast<const CardMoves*>(moves.get());
+  if (!list)
+    throw_error(ErrorCode::invalid_use, "a list of moves was not prepared by a stream of {}", to_string(device()));
+  check_prepared(list->unit().device(), device(), list->alignments().size(), bases.size());
+  begin();
+  const Current current(unit_.card);
+  while (!prepared_.empty() && is_over(prepared_.front().number)) prepared_.pop_front();
+  const packing::Bases at = reached_bases(bases);
+  std::vector<int> alignments = list->alignments();
+  bool is_aligned = true;
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(bases[i]);
+    is_aligned &= address % std::uintptr_t(alignments[i]) == 0;
+    alignments[i] = address % 16 == 0 ? 16 : int(address & -address);
+  }
+  for (const CardMoves::Part& part : list->parts()) {
+    const packing::PieceList* pieces = part.list.get();
+    MoveArgs args = part.args;
+    args.bases = at;
+    if (is_aligned) {
+      launch_over(move_kernel(*pieces, part.arithmetic), args.list.groups, &args);
+      continue;
+    }
+    const packing::PieceList anew = CardMoves::list_of(part, alignments, unit_.card.parts().multiprocessors);
+    launch(move_kernel(anew, part.arithmetic), anew, args, &args);
+  }
+  give();
+  const std::uint64_t number = given_.load(std::memory_order_acquire);
+  if (!prepared_.empty() && prepared_.back().moves == moves)
+    prepared_.back().number = number;
+  else
+    prepared_.push_back({number, moves});
 }
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
@@ -650,19 +717,20 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
     numbers.source_strides[numbers.dims] = numbers.target_strides[numbers.dims] = width;
     ++numbers.dims;
   }
-  packing::PieceList list({16}, {.keeps_elements = true});
+  packing::PieceList list({16});
   try {
     list.add({.source_offset = static_cast<long long>(address_of(source)),
               .target_offset = static_cast<long long>(address_of(target)),
               .block = numbers,
-              .width = width});
+              .width = width,
+              .map = map_of(how),
+              .arithmetic = detail::arithmetic_of(part)});
   } catch (const std::invalid_argument& wrong) {
     throw_error(ErrorCode::invalid_use, "a combination on {}: {}", to_string(device()), wrong.what());
   }
   list.lay_out(parts.multiprocessors, packing::lean_vectors);
   MapArgs args{};
-  args.map = map_of(how);
-  launch(kernel, list, args.list, &args);
+  launch(kernel, list, args, &args);
   give();
 }
 

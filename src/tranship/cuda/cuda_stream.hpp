@@ -22,6 +22,7 @@
 namespace tranship::cuda {
 
 struct ListArgs;
+class CardMoves;
 
 /// A device: a card, and what is counted for the device.
 struct Unit final : PinnedMemory {
@@ -57,6 +58,9 @@ class CudaStream final : public Stream {
   void wait(Event event) override;
   void copy(const CopyBlock& block, int width, const void* source, void* target) override;
   void copy_list(std::span<const StreamCopy> copies) override;
+  std::shared_ptr<const PreparedMoves> prepare(std::span<const BlockMove> moves,
+                                               std::span<const int> alignments) override;
+  void move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases) override;
   void fill(const CopyBlock& block, int width, const void* element, void* target) override;
   void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) override;
   void run(std::unique_ptr<Kernel> kernel) override;
@@ -75,6 +79,10 @@ class CudaStream final : public Stream {
   struct Staged {
     std::uint64_t number;  ///< of the work that uses it
     PoolBlock block;
+  };
+  struct Running {
+    std::uint64_t number;  ///< of its last run
+    std::shared_ptr<const PreparedMoves> moves;
   };
   struct Dependence {
     Event event;           ///< of another device
@@ -109,6 +117,9 @@ class CudaStream final : public Stream {
   void flush(Batch& batch);
   void move(std::span<const StreamCopy> copies);
   void launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args);
+  void launch_over(CUkernel kernel, unsigned groups, void* all_args);
+  CUkernel move_kernel(const packing::PieceList& list, Arithmetic arithmetic);
+  packing::Bases reached_bases(std::span<std::byte* const> bases);
   void combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source, Side source_side,
                        void* target, Side target_side);
 
@@ -122,7 +133,9 @@ class CudaStream final : public Stream {
   std::vector<CUevent> free_events_;
   std::vector<Dependence> dependences_;
 
-  std::deque<Staged> staged_;  // of the thread that gives work
+  // Used by the thread that gives work.
+  std::deque<Staged> staged_;
+  std::deque<Running> prepared_;
   std::mutex host_calls_mutex_;
   std::vector<HostCall*> host_calls_;  // that have not run
 };

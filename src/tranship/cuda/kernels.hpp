@@ -39,11 +39,8 @@ struct FillArgs {
   alignas(16) unsigned char pattern[16];
 };
 
-/// tranship_map_TYPE: negates or combines the elements of a list of PieceLimits::keeps_elements.
-struct MapArgs {
-  ListArgs list;
-  ElementMap map;
-};
+/// tranship_map_TYPE: moves a list without transposed pieces, of which some negate or combine numbers of one type.
+using MapArgs = ListArgs;
 
 /// The memory that tranship_fill loads from: a pattern of 16 bytes, again and again. `Memory` stores.
 template <class Memory>
@@ -80,12 +77,8 @@ TRANSHIP_SHARED inline void fill_body(const Lane& lane, const Memory& memory, co
 /// `Number` is a number type of arithmetic.hpp.
 template <class Number, class Lane, class Memory>
 TRANSHIP_SHARED inline void map_body(const Lane& lane, const Memory& memory, const MapArgs& args) {
-  const packing::PieceListView list = list_of(args.list);
-  detail::with_number_element<Number>(args.map, [&](auto element) {
-    using Element = decltype(element);
-    constexpr bool is_negation = detail::is_same<Element, detail::NegateElement<typename Number::Wrapping>>;
-    packing::map_pieces<Element, !is_negation, packing::lean_vectors>(lane, memory, list, args.list.bases);
-  });
+  packing::move_pieces<false, packing::lean_vectors, Number>(lane, memory, list_of(args), args.bases,
+                                                             packing::Order::strided, nullptr);
 }
 
 /// The number types that a card computes with, by the names of their arithmetics: TRANSHIP_CARD_NUMBERS(X) is X(name)

@@ -217,25 +217,54 @@ TRANSHIP_SHARED inline UnitPlace place_of(const PieceListView& list, unsigned gr
 #endif
 }
 
-/// Moves a list. It needs has_tiles if a piece of the list is transposed, because otherwise there is no room. The list
-/// has at most `vectors_max` lane_vectors.
-template <bool has_tiles, unsigned vectors_max, class Lane, class Memory>
+/// Returns the vector type of a width: a word, or 16 bytes.
+template <int width_bytes>
+struct VectorOf : detail::WordOf<width_bytes> {};
+template <>
+struct VectorOf<16> {
+  using Type = Vector16;
+};
+
+/// Applies an element type of arithmetic.hpp to each element of a vector.
+template <class Element, bool reads_it>
+struct MapVector {
+  static constexpr bool reads_target = reads_it;
+  template <class V>
+  TRANSHIP_SHARED V operator()(const V& source, const V& target) const {
+    // Copies, of which the compiler knows the alignment, stay in registers.
+    alignas(16) const V in = source;
+    alignas(16) V out = target;
+    const auto* from = reinterpret_cast<const unsigned char*>(&in);
+    auto* to = reinterpret_cast<unsigned char*>(&out);
+    TRANSHIP_UNROLL
+    for (unsigned at = 0; at < sizeof(V); at += unsigned(Element::width)) Element::apply(from + at, to + at);
+    return out;
+  }
+};
+
+/// The number type of lists that only copy.
+struct OnlyCopies {};
+
+/// Moves a list. It needs has_tiles where a piece of the list is transposed, because without it there is no room; the
+/// list has at most `vectors_max` lane_vectors. Pieces that negate or combine elements need their number type of
+/// arithmetic.hpp, the same for all of them.
+template <bool has_tiles, unsigned vectors_max, class Number = OnlyCopies, class Lane, class Memory>
 TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, const PieceListView& list,
                                         const Bases& bases, Order order, unsigned char* room) {
+  constexpr bool has_maps = !detail::is_same<Number, OnlyCopies>;
   const auto block = unsigned(lane.block_index()), blocks = unsigned(lane.blocks());
   const bool is_strided = order == Order::strided;
   const unsigned step = is_strided ? blocks : 1;
   const unsigned end = is_strided ? list.groups : share_begin(list.groups, block + 1, blocks);
-  const unsigned warp = unsigned(lane.index()) / warp_lanes;
+  const unsigned warp = unsigned(lane.index()) / warp_lanes, lane_of_warp = unsigned(lane.index()) % warp_lanes;
   for (unsigned group = is_strided ? block : share_begin(list.groups, block, blocks); group < end; group += step) {
     const UnitPlace place = place_of(list, group, warp);
     const Piece piece = list.pieces[place.piece];
     const unsigned unit = group * group_units + warp - place.begin;
     const unsigned char* const source = place_at(bases[piece.source_base], piece.source_offset);
     unsigned char* const target = place_at(bases[piece.target_base], piece.target_offset);
-    const auto elements = [&]<class V>(V) {
-      move_elements<V, vectors_max>(unsigned(lane.index()) % warp_lanes, memory, CopyVector(), piece, source, target,
-                                    unit, list.lane_vectors);
+    const auto elements = [&]<class V>(V, const auto& map) {
+      move_elements<V, vectors_max>(lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
     };
     const auto transposed = [&]<class V>(V) {
       move_transposed<V>(lane, memory, piece, source, target, unit / group_units, room);
@@ -254,9 +283,22 @@ TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, 
           return move(static_cast<unsigned char>(0));
       }
     };
+    if constexpr (has_maps)
+      if (piece.map != ElementMap::copy) {
+        detail::with_number_element<Number>(piece.map, [&](auto element) {
+          using Element = decltype(element);
+          constexpr bool is_negation = detail::is_same<Element, detail::NegateElement<typename Number::Wrapping>>;
+          const MapVector<Element, !is_negation> map;
+          if (piece.width_log2 == 4)
+            elements(Vector16(), map);
+          else
+            elements(typename VectorOf<int(Element::width)>::Type(), map);
+        });
+        continue;
+      }
     // Units of a transposed piece begin with a group, so all warps of the block take the same branch.
     if (!has_tiles || piece.kind == PieceKind::elements)
-      with_vector(elements);
+      with_vector([&](auto vector) { elements(vector, CopyVector()); });
     else if constexpr (has_tiles) {
       if (piece.kind == PieceKind::transposed)
         with_vector(transposed);
@@ -265,53 +307,6 @@ TRANSHIP_SHARED inline void move_pieces(const Lane& lane, const Memory& memory, 
       else
         move_transposed_words<4>(lane, memory, piece, source, target, unit / group_units, room);
     }
-  }
-}
-
-/// The vector type of a width: a word, or 16 bytes.
-template <int width_bytes>
-struct VectorOf : detail::WordOf<width_bytes> {};
-template <>
-struct VectorOf<16> {
-  using Type = Vector16;
-};
-
-/// Applies an element type of arithmetic.hpp to each element of a vector.
-template <class Element, bool reads_it>
-struct MapVector {
-  static constexpr bool reads_target = reads_it;
-  template <class V>
-  TRANSHIP_SHARED V operator()(const V& source, const V& target) const {
-    // The compiler knows the alignment of these copies, so they stay in registers.
-    alignas(16) const V in = source;
-    alignas(16) V out = target;
-    const auto* from = reinterpret_cast<const unsigned char*>(&in);
-    auto* to = reinterpret_cast<unsigned char*>(&out);
-    TRANSHIP_UNROLL
-    for (unsigned at = 0; at < sizeof(V); at += unsigned(Element::width)) Element::apply(from + at, to + at);
-    return out;
-  }
-};
-
-/// Combines or negates the elements of a list without transposed pieces, whose vectors are whole elements: one, or 16
-/// bytes of them (PieceLimits::keeps_elements).
-template <class Element, bool reads_target, unsigned vectors_max, class Lane, class Memory>
-TRANSHIP_SHARED inline void map_pieces(const Lane& lane, const Memory& memory, const PieceListView& list,
-                                       const Bases& bases) {
-  const auto block = unsigned(lane.block_index()), blocks = unsigned(lane.blocks());
-  const unsigned warp = unsigned(lane.index()) / warp_lanes, lane_of_warp = unsigned(lane.index()) % warp_lanes;
-  for (unsigned group = block; group < list.groups; group += blocks) {
-    const UnitPlace place = place_of(list, group, warp);
-    const Piece piece = list.pieces[place.piece];
-    const unsigned unit = group * group_units + warp - place.begin;
-    const unsigned char* const source = place_at(bases[piece.source_base], piece.source_offset);
-    unsigned char* const target = place_at(bases[piece.target_base], piece.target_offset);
-    const MapVector<Element, reads_target> map;
-    if (piece.width_log2 == 4)
-      move_elements<Vector16, vectors_max>(lane_of_warp, memory, map, piece, source, target, unit, list.lane_vectors);
-    else
-      move_elements<typename VectorOf<int(Element::width)>::Type, vectors_max>(lane_of_warp, memory, map, piece, source,
-                                                                               target, unit, list.lane_vectors);
   }
 }
 

@@ -4,6 +4,7 @@
 // host/piece_list.hpp makes pieces from moves, move_pieces.hpp moves them.
 #pragma once
 
+#include <tranship/base/reduction.hpp>
 #include <tranship/kernels/shared.hpp>
 
 namespace tranship::packing {
@@ -54,6 +55,7 @@ struct alignas(16) Piece {
   unsigned char column_shift, row_shift;
   unsigned char width_log2;
   PieceKind kind;
+  ElementMap map;  ///< unless it is copy, a vector is one element or 16 bytes of them
 };
 static_assert(sizeof(Piece) == 80);
 

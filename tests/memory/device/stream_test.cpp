@@ -154,6 +154,106 @@ TEST_P(StreamContract, a_list_of_copies_is_one_piece_of_work_where_the_device_ca
   EXPECT_THROW(stream->copy_list({&wrong, 1}), Error);
 }
 
+/// Memory that streams of the device and host code reach.
+class Pinned {
+ public:
+  Pinned(Driver& driver, std::size_t bytes)
+      : driver_(driver), bytes_(bytes), data_(static_cast<std::byte*>(driver.allocate_pinned(bytes))) {
+    std::memset(data_, 0, bytes);
+  }
+  ~Pinned() { driver_.deallocate_pinned(data_, bytes_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  std::byte* data() const { return data_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  Driver& driver_;
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+TEST_P(StreamContract, a_list_of_moves_runs_again_and_again_with_other_addresses) {
+  auto stream = make(), other = make();
+  Driver& driver = devices.driver(devices.memory_of(GetParam().device));
+  CopyBlock backwards = row_of(4, 4);
+  backwards.target_strides[0] = -4;
+  const BlockMove moves[] = {{.source_base = 0, .target_base = 1, .target_offset = 12, .block = backwards, .width = 4},
+                             {.source_base = 0,
+                              .target_base = 2,
+                              .block = row_of(4, 4),
+                              .width = 4,
+                              .map = ElementMap::accumulate,
+                              .arithmetic = Arithmetic::i32},
+                             {.source_base = 3,
+                              .source_offset = 8,
+                              .target_base = 3,
+                              .target_offset = 32,
+                              .block = row_of(2, 8),
+                              .width = 8,
+                              .map = ElementMap::negate,
+                              .arithmetic = Arithmetic::f64}};
+  const int alignments[] = {16, 4, 4, 16};
+  std::shared_ptr<const PreparedMoves> list = stream->prepare(moves, alignments);
+  std::vector<std::unique_ptr<Pinned>> memories;
+  for (int turn = 0; turn < 3; ++turn) {
+    std::byte* bases[4];
+    for (std::byte*& base : bases) base = memories.emplace_back(std::make_unique<Pinned>(driver, 64))->data();
+    bases[1] += 4;                  // as it was said
+    bases[0] += turn == 2 ? 4 : 0;  // at a smaller multiple than it was said
+    for (int i = 0; i < 4; ++i) reinterpret_cast<int*>(bases[0])[i] = 10 * turn + i + 1;
+    for (int i = 0; i < 4; ++i) reinterpret_cast<int*>(bases[2])[i] = 1000;
+    for (int i = 0; i < 2; ++i) reinterpret_cast<double*>(bases[3])[1 + i] = turn + 0.5 * i;
+    (turn == 1 ? other : stream)->move_list(list, bases);
+    if (turn == 2) list.reset();  // while it may be under way
+    finish(stream->event(), soon());
+    finish(other->event(), soon());
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(reinterpret_cast<int*>(bases[1])[3 - i], 10 * turn + i + 1) << turn;
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(reinterpret_cast<int*>(bases[2])[i], 1000 + 10 * turn + i + 1) << turn;
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(reinterpret_cast<double*>(bases[3])[4 + i], -(turn + 0.5 * i)) << turn;
+  }
+}
+
+TEST_P(StreamContract, lists_of_moves_that_cannot_be_are_refused_by_name) {
+  auto stream = make();
+  const auto what = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+      return error.message();
+    }
+    return "nothing";
+  };
+  const auto prepare = [&](BlockMove move, std::vector<int> alignments) {
+    return stream->prepare({&move, 1}, alignments);
+  };
+  const BlockMove plain{.source_base = 0, .target_base = 1, .block = row_of(2, 4), .width = 4};
+  BlockMove beyond = plain, wide = plain, negated = plain;
+  beyond.target_base = 2;
+  wide.width = 3;
+  negated.map = ElementMap::negate;
+  negated.arithmetic = Arithmetic::f64;
+  EXPECT_EQ(what([&] { prepare(beyond, {4, 4}); }), "a move names base 2, but there are 2 bases");
+  EXPECT_NE(what([&] { prepare(wide, {4, 4}); }).find("3 bytes"), std::string::npos);
+  EXPECT_NE(what([&] { prepare(negated, {4, 4}); }).find("4 bytes"), std::string::npos);
+  const auto list = prepare(plain, {4, 4});
+  std::byte memory[16];
+  std::byte* const one[] = {memory};
+  EXPECT_EQ(what([&] { stream->move_list(list, one); }), "a list of moves has 2 bases, but 1 address is given");
+  std::byte* const two[] = {memory, memory + 8};
+  EXPECT_NE(what([&] { stream->move_list(nullptr, two); }).find("was not prepared"), std::string::npos);
+  Devices others({.kinds = {FakeDevices{.count = 2}}});
+  const auto foreign = others.make_stream(Device::fake(1));
+  EXPECT_NE(what([&] {
+              stream->move_list(foreign->prepare({&plain, 1}, std::vector{4, 4}), two);
+            }).find("prepared"),
+            std::string::npos);
+}
+
 TEST_P(StreamContract, a_stream_hands_out_the_name_that_its_device_has_for_it) {
   auto one = make(), other = make();
   if (GetParam().device.is_host()) {

@@ -18,8 +18,8 @@ namespace {
 
 std::atomic<bool> stays_running = false;
 
-/// MPI_Finalize of MPICH 4.0 with UCX often does not return when other calls of MPI have gone just before, on hosts that
-/// are joined by TCP (9 jobs of 12 after a barrier, 0 of 24 after 50 ms without a call; a plain C program).
+/// MPI_Finalize of MPICH 4.0 with UCX often does not return when other calls of MPI have gone just before, on hosts
+/// that are joined by TCP (9 jobs of 12 after a barrier, 0 of 24 after 50 ms without a call; a plain C program).
 void rest_before_finalise(std::string_view version) {
   constexpr timespec rest = {.tv_sec = 0, .tv_nsec = 50'000'000};
   if (version.starts_with("MPICH") && version.find("4.0.") != std::string_view::npos) nanosleep(&rest, nullptr);

@@ -1,7 +1,8 @@
 // Private: PieceList makes the pieces of a list of moves, on the host. Each move is canonicalised, gets the widest
 // vectors that bases, offsets, strides and row lengths allow, and is cut until three loops and 31 bits are enough for
 // each piece. Moves must not read what the list writes, and must not write a byte twice. A second write within a move
-// is refused, except for target strides of zero, where the last element stays; among moves it is not checked.
+// is refused, except for target strides of zero, where the last element stays; among moves it is not checked. A move
+// that negates or combines keeps vectors of whole elements, and is refused where it is not aligned to them.
 #pragma once
 
 #include <algorithm>
@@ -9,20 +10,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include <tranship/kernels/copy_block.hpp>
+#include <tranship/kernels/block_move.hpp>
 #include <tranship/kernels/piece.hpp>
 
 namespace tranship::packing {
-
-/// Moves elements of `width` bytes from base number source_base to base number target_base.
-struct BlockMove {
-  unsigned source_base = 0;
-  long long source_offset = 0;
-  unsigned target_base = 0;
-  long long target_offset = 0;
-  CopyBlock block;
-  int width = 1;
-};
 
 /// Bounds a piece; tests make the limits small.
 struct PieceLimits {
@@ -30,9 +21,6 @@ struct PieceLimits {
   long long vectors = (1ll << 31) - 1;
   /// Transposed tiles pay where both sides have runs of at least this many elements.
   long long transposed_min = 8;
-  /// Vectors are whole elements, one or 16 bytes of them, and no piece is transposed: for kernels that compute with
-  /// elements. Moves that are not aligned to their elements are refused.
-  bool keeps_elements = false;
 };
 
 class PieceList {
@@ -54,6 +42,9 @@ class PieceList {
   const std::vector<GroupStart>& starts() const { return starts_; }
   unsigned groups() const { return first_units_.back() / group_units; }
   unsigned lane_vectors() const { return lane_vectors_; }
+  bool has_maps() const {
+    return std::any_of(pieces_.begin(), pieces_.end(), [](const Piece& p) { return p.map != ElementMap::copy; });
+  }
   bool has_transposed() const {
     return std::any_of(pieces_.begin(), pieces_.end(), [](const Piece& p) { return p.kind != PieceKind::elements; });
   }
@@ -92,6 +83,7 @@ class PieceList {
 
 inline void PieceList::add(const BlockMove& given) {
   BlockMove move = given;
+  const bool keeps_elements = move.map != ElementMap::copy;
   CopyBlock block;
   const auto append = [&block](long long extent, long long source, long long target) {
     if (block.dims == block_dims_max) throw std::invalid_argument("a move has too many dimensions");
@@ -110,6 +102,7 @@ inline void PieceList::add(const BlockMove& given) {
       source = -source;
       target = -target;
     }
+    if (target == 0 && keeps_elements) throw std::invalid_argument("a move may combine several elements into one");
     if (target != 0) append(extent, source, target);
   }
   if (!tranship::detail::target_is_nested(tranship::detail::sorted_by_target(block), move.width))
@@ -125,7 +118,7 @@ inline void PieceList::add(const BlockMove& given) {
                          alignment_of(move.source_offset), alignment_of(move.target_offset)});
   for (int d = 0; d < block.dims; ++d)
     common = std::min({common, alignment_of(block.source_strides[d]), alignment_of(block.target_strides[d])});
-  if (common < width && limits_.keeps_elements) throw std::invalid_argument("a move is not aligned to its elements");
+  if (common < width && keeps_elements) throw std::invalid_argument("a move is not aligned to its elements");
   if (common < width) {
     append(width / common, common, common);
     width = common;
@@ -149,7 +142,7 @@ inline void PieceList::add(const BlockMove& given) {
                   alignment_of(move.source_offset), alignment_of(move.target_offset)});
     for (std::size_t i = 0; i < loops.size(); ++i)
       if (i != row) wide = std::min({wide, alignment_of(loops[i].source), alignment_of(loops[i].target)});
-    if (limits_.keeps_elements && wide < 16) wide = width;
+    if (keeps_elements && wide < 16) wide = width;
     loops[row] = {loops[row].extent * width / wide, wide, wide};
     width = wide;
     if (loops[row].extent == 1) loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(row));
@@ -182,7 +175,7 @@ inline void PieceList::add(const BlockMove& given) {
   } else {
     columns = in_source;
     rows = in_target;
-    if (!limits_.keeps_elements && std::min(loops[columns].extent, loops[rows].extent) >= limits_.transposed_min)
+    if (!keeps_elements && std::min(loops[columns].extent, loops[rows].extent) >= limits_.transposed_min)
       kind = PieceKind::transposed;
     else if (loops[rows].extent < loops[columns].extent)
       std::swap(columns, rows);
@@ -270,6 +263,7 @@ inline void PieceList::emit(const BlockMove& move, int width, PieceKind kind, co
   piece.outers = static_cast<unsigned>(cut.outers.extent);
   piece.width_log2 = static_cast<unsigned char>(__builtin_ctz(static_cast<unsigned>(width)));
   piece.kind = kind;
+  piece.map = move.map;
   if (kind == PieceKind::transposed && fits_words(piece)) piece.kind = PieceKind::transposed_words;
   const unsigned side = tile_side(piece.kind, static_cast<unsigned>(width));
   const bool is_tiled = kind == PieceKind::transposed;

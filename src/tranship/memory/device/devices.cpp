@@ -160,6 +160,13 @@ class Devices::State::LentStream final : public Stream {
   }
   void run(std::unique_ptr<Kernel> kernel) override { inner_.run(std::move(kernel)); }
   void copy_list(std::span<const StreamCopy> copies) override { inner_.copy_list(copies); }
+  std::shared_ptr<const PreparedMoves> prepare(std::span<const BlockMove> moves,
+                                               std::span<const int> alignments) override {
+    return inner_.prepare(moves, alignments);
+  }
+  void move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases) override {
+    inner_.move_list(moves, bases);
+  }
   void* native_handle() noexcept override { return inner_.native_handle(); }
   bool is_over(std::uint64_t number) override { return inner_.is_over(number); }
   std::optional<Device> lost_with(std::uint64_t number) override { return inner_.lost_with(number); }

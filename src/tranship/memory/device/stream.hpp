@@ -12,7 +12,7 @@
 #include <tranship/base/device.hpp>
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/error.hpp>
-#include <tranship/kernels/copy_block.hpp>
+#include <tranship/kernels/block_move.hpp>
 
 namespace tranship {
 
@@ -43,6 +43,12 @@ struct StreamCopy {
   void* target = nullptr;
 };
 
+/// A list of moves that a device has made ready; see Stream::prepare.
+class PreparedMoves {
+ public:
+  virtual ~PreparedMoves() = default;
+};
+
 /// Work that runs in the order in which it was enqueued. Any thread may enqueue, one at a time. The destructor finishes
 /// the work first.
 ///
@@ -70,6 +76,17 @@ class Stream {
   virtual void copy_list(std::span<const StreamCopy> copies) {
     for (const StreamCopy& one : copies) copy(one.block, one.width, one.source, one.target);
   }
+  /// Makes a list of moves ready to be run many times by streams of this device. No move may write bytes that another
+  /// one reads or writes. `alignments[i]` is the power of two that the address of base i usually is a multiple of, at
+  /// most 16; on a card, a run with other addresses builds its list anew. A copy has elements of 1, 2, 4, 8 or 16
+  /// bytes. A card holds the list in its own memory, or in pinned memory if it is full. Throws `invalid_use` for a base
+  /// that has no alignment, and for elements that cannot be mapped so.
+  virtual std::shared_ptr<const PreparedMoves> prepare(std::span<const BlockMove> moves,
+                                                       std::span<const int> alignments);
+  /// Runs such a list with these addresses, one for each base: on a card as one launch for the copies and the maps of
+  /// one type of numbers, and one for each further type. A card must reach every base: pageable memory of the host
+  /// throws `invalid_use`, as do a list of another device and a wrong number of bases.
+  virtual void move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases);
   /// Writes one element (null: zeros) to every target position of `block`.
   virtual void fill(const CopyBlock& block, int width, const void* element, void* target) = 0;
   /// target = how(target, source) for each element of `block`, whose strides count bytes and whose elements are whole
