@@ -431,6 +431,10 @@ do_bench() {
     return
   fi
   need "${build_packages[@]}"
+  if [[ ${1:-} == device && ${2:-} == --software ]]; then
+    set -- device "${@:3}"
+    local -x TRANSHIP_CUDA=software
+  fi
   local targets=(tranship-bench) peers=OFF
   if meets_peers "$@"; then
     need "${peer_packages[@]}"
@@ -672,7 +676,8 @@ do_ci() {
   do_tidy
   stage "benchmarks, quickly, so that they keep running"
   do_bench --list >/dev/null
-  do_bench $(build/release/bin/tranship-bench --list | awk '{print $1}') --quick --no-peers
+  do_bench $(build/release/bin/tranship-bench --list | awk '$1 != "device" {print $1}') --quick --no-peers
+  ((${#device_targets[@]} == 0)) || do_bench device --software --quick
   say "== all green"
 }
 
@@ -699,6 +704,7 @@ usage: ./do COMMAND [argument...]
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
                       bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
+                      bench device [--software]: lists of moves on a card; --software: counts of them on a software card
                       bench cluster [--json FILE] [--rounds N] [--wire RATE_MBIT,DELAY_US] [--mpi LIST]: two test hosts; as root
   bundle              gather what tranship is built with into .bundle, for machines without packages
                       (TRANSHIP_BUNDLE=.bundle ./do test builds and tests from it)
