@@ -1,5 +1,5 @@
 // What arrays can be beside a plain block of memory: foreign memory, memory layouts, groups of ranks that are disjoint,
-// several arrays and boxes in one exchange, structs, adjoints, tilings, shared interfaces. The snippets of the README.
+// several arrays and boxes in one exchange, structs, adjoints, tilings, shared interfaces.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-"""A 3-D periodic halo on four ranks: the Python lines of the README."""
+"""A 3-D periodic halo on four ranks, which travels while each rank computes."""
 
 from typing import Optional
 

@@ -24,12 +24,13 @@ struct Line {
   std::string label;
   std::string row;  ///< its name, without what our ranks are
   std::string data = {};
+  std::string bench = {};  ///< empty: that of the table
 };
 
 struct Table {
   std::string name;
-  std::string bench;
-  std::string title;  ///< of the first column
+  std::string bench = {};  ///< of its lines
+  std::string title;       ///< of the first column
   std::vector<Column> columns;
   std::vector<Line> lines;
 };
@@ -44,6 +45,13 @@ std::string value(const Row& row) {
 std::string duration(const Row& row) {
   const double us = row.unit == "ms" ? row.ours * 1e3 : row.unit == "ns" ? row.ours * 1e-3 : row.ours;
   return us >= 999.5 ? fmt::format("{:.2g} ms", us * 1e-3) : fmt::format("{:.3g} µs", us);
+}
+std::string quantity(const Row& row) {
+  if (row.unit == "GB/s") return value(row) + " GB/s";
+  const double ns = row.unit == "ms" ? row.ours * 1e6 : row.unit == "us" ? row.ours * 1e3 : row.ours;
+  return ns >= 999500  ? fmt::format("{:.3g} ms", ns * 1e-6)
+         : ns >= 999.5 ? fmt::format("{:.3g} µs", ns * 1e-3)
+                       : fmt::format("{:.3g} ns", ns);
 }
 std::string with_unit(const Row& row) {
   return fmt::format("{:.0f} {}", row.ours, row.unit);
@@ -101,6 +109,25 @@ Cell arrays_of(std::string peer) {
 
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
+      {.name = "summary",
+       .title = "ranks are threads / processes",
+       .columns = {{"tranship", quantity},
+                   {"best call of MPI or OpenSHMEM", beside_best(is_call)},
+                   {"best loops over a shared window", beside_best(is_window)}},
+       .lines = {{"8192² doubles, rows → columns, 2 ranks", "rows to columns, same order, 8192x8192, 2 ranks", "fresh",
+                  "redistribution"},
+                 {"4096² doubles, rows → columns, transposed", "rows to columns, transposed, 4096x4096, 2 ranks",
+                  "fresh", "redistribution"},
+                 {"4096² doubles, cyclic(64) → cyclic(96)", "cyclic 64 on 2x1 to cyclic 96 on 1x2, 4096x4096, 2 ranks",
+                  "fresh", "redistribution"},
+                 {"halo of 128³ doubles, 26 neighbours, width 3, 2 ranks",
+                  "128x128x128 a rank, width 3, split slowest, 1 field, 2 ranks", "fresh", "halo"},
+                 {"the same, split along the contiguous dimension",
+                  "128x128x128 a rank, width 3, split stride-1, 1 field, 2 ranks", "fresh", "halo"},
+                 {"the same, 8 ranks on 2 cores", "128x128x128 a rank, width 3, 2x2x2, 1 field, 8 ranks", "fresh",
+                  "halo"},
+                 {"put of 8 bytes", "put of 8 B", "warm", "rma"},
+                 {"allreduce of 64 KiB, 2 ranks", "allreduce 64 KiB, 2 ranks", "fresh", "programs"}}},
       {.name = "redistribution",
        .bench = "redistribution",
        .title = "work, 2 ranks: threads / processes",
@@ -244,10 +271,11 @@ const std::vector<Table>& tables() {
 std::vector<const Row*> rows_of(const Table& table, const Line& line, const Column& column,
                                 const std::vector<Row>& rows) {
   const std::string name = line.row + column.suffix;
+  const std::string& bench = line.bench.empty() ? table.bench : line.bench;
   std::vector<const Row*> found;
   for (const RanksAre ranks : {RanksAre::threads, RanksAre::processes})
     for (const Row& row : rows)
-      if (row.bench == table.bench && row.data == line.data && row.our_ranks.value_or(RanksAre::threads) == ranks &&
+      if (row.bench == bench && row.data == line.data && row.our_ranks.value_or(RanksAre::threads) == ranks &&
           (row.name == name || row.name == fmt::format("{}, {}", name, name_of(ranks))))
         found.push_back(&row);
   return found;

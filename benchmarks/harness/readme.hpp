@@ -1,4 +1,4 @@
-// The tables of the README, made of the rows of one run of everything.
+// The tables of README.md and docs/performance.md, made of the rows of one run of everything.
 #pragma once
 
 #include <string>

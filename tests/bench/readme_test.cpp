@@ -65,6 +65,23 @@ TEST(Readme, RowsOfOtherNamesDataAndBenchmarksAreNotMistaken) {
   EXPECT_EQ(readme.kept, std::vector<std::string>{"halo"});
 }
 
+TEST(Readme, TheSummaryHasRowsOfSeveralBenchmarksWithTheirUnits) {
+  const Readme readme =
+      with_tables("<!-- measured: summary --><!-- end -->", {halo("", RanksAre::threads, 0.4),
+                                                             {.bench = "rma",
+                                                              .name = "put of 8 B",
+                                                              .unit = "ns",
+                                                              .better = Better::lower,
+                                                              .ours = 2,
+                                                              .peers = {{"OpenSHMEM", 8}, {"MPICH put", 12}},
+                                                              .data = "warm",
+                                                              .our_ranks = RanksAre::threads}});
+  EXPECT_NE(readme.text.find("| halo of 128³ doubles, 26 neighbours, width 3, 2 ranks | 400 µs | 2.5 | 1.10 |\n"),
+            std::string::npos)
+      << readme.text;
+  EXPECT_NE(readme.text.find("| put of 8 bytes | 2 ns | 4.0 | – |\n"), std::string::npos) << readme.text;
+}
+
 TEST(Readme, OfPlansTimeAndSizeAreTwoRows) {
   const std::string name = "3-D pencils x to y, 4096 ranks";
   const Readme readme = with_tables("<!-- measured: planning --><!-- end -->",
@@ -93,14 +110,14 @@ TEST(Readme, TablesAreMadeAgainFromWhatTheyAre) {
   const std::string once = with_tables(text, rows).text;
   EXPECT_NE(once, text);
   EXPECT_EQ(with_tables(once, rows).text, once);
-  EXPECT_EQ(with_tables(once, rows).kept.size(), readme_tables().size() - 1);
+  EXPECT_EQ(with_tables(once, rows).kept.size(), readme_tables().size() - 2);  // the halo is in the summary, too
 }
 
 TEST(Readme, PlacesThatCannotBeFilledAreRefused) {
   EXPECT_EQ(message_of([] { with_tables("none", {}); }).find("0 places for tables in 4 bytes"), 0u);
   EXPECT_EQ(message_of([] {
               with_tables("<!-- measured: bees -->\n<!-- end -->", {});
-            }).find("no table is called 'bees'; there are 10: redistribution, halo, reshard,"),
+            }).find("no table is called 'bees'; there are 11: summary, redistribution, halo, reshard,"),
             0u);
   EXPECT_EQ(message_of([] {
               with_tables("<!-- measured: halo -->\n<!-- end -->\n<!-- measured: rma -->\n", {});
