@@ -34,7 +34,6 @@ from pathlib import Path
 # Pages whose other blocks nothing runs yet, each with the reason.
 LATER = {
     "README.md": "is rewritten; python/tests/test_readme.py runs its Python, and its C++ programs run",
-    "docs/python.md": "is rewritten as pages of one task each",
 }
 FOR_PEOPLE = {"", "text", "ebnf"}
 RUN = {"cpp", "c", "python", "sh", "json"}
