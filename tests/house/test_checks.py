@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
 from pathlib import Path
 
 import check_amounts
@@ -464,11 +463,6 @@ class Manual(Folder):
 
 
 class Blocks(Folder):
-    def setUp(self):
-        super().setUp()
-        for page in blocks.LATER:
-            self.write(page, "later")
-
     def problems(self, text):
         self.write("docs/a.md", text)
         return blocks.check(self.root)
@@ -500,10 +494,6 @@ class Blocks(Folder):
         ]:
             with self.subTest(text=text):
                 self.assertEqual(self.problems(text), said)
-
-    def test_a_later_page_exists(self):
-        with unittest.mock.patch.dict(blocks.LATER, {"docs/b.md": "is rewritten"}):
-            self.assertEqual(self.problems(""), ["tests/documents/blocks.py: docs/b.md does not exist"])
 
     def test_outputs(self):
         for output, wanted, same in [
