@@ -637,7 +637,7 @@ do_ci() {
   stage "demo"
   do_demo
   stage "site of the documentation"
-  do_docs
+  if need_packages build/venv-docs "${site_python_packages[@]}"; then do_docs; else say "== skipped: the site"; fi
   # These are the tests of ./do test, all of them, with the costly assertions. What a long run adds is left to the optimized
   # tests; of random cases, ranks and orders, the sanitizers take more there than every day.
   local sanitized=(env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES)
