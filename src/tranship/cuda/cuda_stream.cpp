@@ -615,7 +615,6 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   check_prepared(list->unit().device(), device(), list->alignments().size(), bases.size());
   begin();
   const Current current(unit_.card);
-  while (!prepared_.empty() && is_over(prepared_.front().number)) prepared_.pop_front();
   const packing::Bases at = reached_bases(bases);
   std::vector<int> alignments = list->alignments();
   bool is_aligned = true;
@@ -637,10 +636,12 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   }
   give();
   const std::uint64_t number = given_.load(std::memory_order_acquire);
-  if (!prepared_.empty() && prepared_.back().moves == moves)
+  if (!prepared_.empty() && prepared_.back().moves == moves) {
     prepared_.back().number = number;
-  else
-    prepared_.push_back({number, moves});
+    return;
+  }
+  while (!prepared_.empty() && is_over(prepared_.front().number)) prepared_.pop_front();
+  prepared_.push_back({number, moves});
 }
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
