@@ -131,7 +131,7 @@ CudaStream::~CudaStream() {
       settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
     } catch (const Error&) {
       // A stream that hangs keeps the memory that it may use, for good.
-      [[maybe_unused]] const auto* const kept = new std::deque<Running>(std::move(prepared_));
+      [[maybe_unused]] const auto* const kept = new std::vector<Running>(std::move(prepared_));
       return;
     }
   for (const Staged& one : staged_) unit_.staging->free(one.block);
@@ -608,6 +608,15 @@ packing::Bases CudaStream::reached_bases(std::span<std::byte* const> bases) {
   return out;
 }
 
+/// Holds a list until the run that is given next has completed; until the stream ends if it fails half-way.
+void CudaStream::hold(const std::shared_ptr<const PreparedMoves>& moves) {
+  if (prepared_.empty() || prepared_.back().moves != moves) {
+    std::erase_if(prepared_, [&](const Running& one) { return is_over(one.number); });
+    prepared_.push_back({.number = 0, .moves = moves});
+  }
+  prepared_.back().number = UINT64_MAX;
+}
+
 void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases) {
   const auto* const list = dynamic_cast<const CardMoves*>(moves.get());
   if (!list)
@@ -616,6 +625,7 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   begin();
   const Current current(unit_.card);
   const packing::Bases at = reached_bases(bases);
+  hold(moves);
   std::vector<int> alignments = list->alignments();
   bool is_aligned = true;
   for (std::size_t i = 0; i < bases.size(); ++i) {
@@ -635,13 +645,7 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
     launch(move_kernel(anew, part.arithmetic), anew, args, &args);
   }
   give();
-  const std::uint64_t number = given_.load(std::memory_order_acquire);
-  if (!prepared_.empty() && prepared_.back().moves == moves) {
-    prepared_.back().number = number;
-    return;
-  }
-  while (!prepared_.empty() && is_over(prepared_.front().number)) prepared_.pop_front();
-  prepared_.push_back({number, moves});
+  prepared_.back().number = given_.load(std::memory_order_acquire);
 }
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {

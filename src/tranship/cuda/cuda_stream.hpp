@@ -119,6 +119,7 @@ class CudaStream final : public Stream {
   void launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args);
   void launch_over(CUkernel kernel, unsigned groups, void* all_args);
   CUkernel move_kernel(const packing::PieceList& list, Arithmetic arithmetic);
+  void hold(const std::shared_ptr<const PreparedMoves>& moves);
   packing::Bases reached_bases(std::span<std::byte* const> bases);
   void combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source, Side source_side,
                        void* target, Side target_side);
@@ -135,7 +136,7 @@ class CudaStream final : public Stream {
 
   // Used by the thread that gives work.
   std::deque<Staged> staged_;
-  std::deque<Running> prepared_;
+  std::vector<Running> prepared_;
   std::mutex host_calls_mutex_;
   std::vector<HostCall*> host_calls_;  // that have not run
 };
