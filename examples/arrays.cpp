@@ -1,5 +1,6 @@
-// What arrays can be beside a plain block of memory: foreign memory, memory layouts, groups of ranks that are disjoint,
-// several arrays and boxes in one exchange, structs, adjoints, tilings, shared interfaces.
+// Shows what an array can be: foreign memory, disjoint groups, structs, boxes, adjoints, tilings, shared interfaces.
+// Prints "every cell arrived" when the checks of all parts hold.
+// Run: build/release/bin/example_arrays
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,7 +1,6 @@
-"""A program of channel operations: written, proved, found wrong when a signal is missing, and run.
-
-Rank r sends its part to all others; each of them hears by a signal that it is there.
-"""
+# Shows an all-gather of channel operations: written, proved, refused when signals are missing, and run on 3 ranks.
+# Prints the proof, the missing order, what each rank has gathered, and the names of the ready-made algorithms.
+# Run: python examples/channel_program.py
 
 import numpy as np
 
@@ -16,6 +15,7 @@ RANKS = 3
 
 
 def all_gather(begins_together: bool = True) -> ts.Program:
+    """Rank r sends its part to all others, and a signal tells each of them that the part has arrived."""
     with CollectiveProgram("gather", AllGather(RANKS, 1, False), RANKS) as program:
         pairs = [(rank, peer) for rank in range(RANKS) for peer in range(RANKS) if peer != rank]
         channels = {(rank, peer): MemoryChannel(peer, rank) for rank, peer in pairs}
@@ -23,7 +23,7 @@ def all_gather(begins_together: bool = True) -> ts.Program:
             to_all = [(peer, channels[rank, peer]) for peer in range(RANKS) if peer != rank]
             mine = slice(rank, rank + 1)
             source, target = Rank(rank).get_input_buffer()[:], Rank(rank).get_output_buffer()[mine]
-            if begins_together:  # nobody's output is written before the launch has begun there
+            if begins_together:  # a rank writes to a peer only after the peer has begun this launch
                 for _, channel in to_all:
                     channel.signal(tb=0, relaxed=True)
                 for _, channel in to_all:

@@ -1,6 +1,6 @@
-// A ring whose loads and stores the simulator sees without a word in its source: examples/CMakeLists.txt links it with
-// tranship::race_hooks. Run it by `tranship simulate -n 3 example_checked_ring`, and once more with the word "wrong":
-// then ranks read before they have waited.
+// Shows a ring whose loads and stores the simulator sees, because it links tranship::race_hooks (CMakeLists.txt).
+// Prints the sums that are wrong; with the argument "wrong", ranks read before they wait, and the simulator says where.
+// Run: build/release/bin/tranship simulate -n 3 --seeds 50 build/release/bin/example_checked_ring [wrong]
 #include <cstdio>
 #include <cstring>
 

@@ -1,6 +1,6 @@
-// An array on four ranks, each computing on a device: ghosts fetch themselves, and only what is stale moves.
-//
-// The devices are fake ones, memory of the host that only their streams may touch, so this runs anywhere.
+// Shows an array on four ranks that compute on devices: reading ghosts fetches those that are stale, and no others.
+// Prints the bytes that moved for ghosts and in all, and the result beside that of one array.
+// Run: build/release/bin/example_device_halo (fake devices, so it needs no card)
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -50,6 +50,7 @@ double expected_sum_of_squares() {
 }  // namespace
 
 int main() {
+  // Fake devices have memory of the host that only their streams may touch.
   ts::Devices devices({.kinds = {ts::FakeDevices{.count = 2}}});
   const ts::Partition torus = ts::block().with_overlap(1, 1, ts::EdgePolicy::toroidal);
   const ts::Distribution tiles({n, n}, ts::grid(2, 2), {torus, torus});

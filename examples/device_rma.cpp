@@ -1,5 +1,6 @@
-// A kernel that moves data between ranks by itself: each rank puts a value into the next rank's memory and gets it
-// back. Here its lanes run on the CPU; compiled by nvcc and launched with CudaLane() it is the same kernel on a GPU.
+// Shows a kernel that moves data by itself: each rank puts a value into the next rank's memory and gets it back.
+// Prints the values that rank 0 has put and got.
+// Run: build/release/bin/example_device_rma
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,6 +12,7 @@ namespace ts = tranship;
 
 namespace {
 
+/// Here its lanes run on the CPU; compiled by nvcc and launched with CudaLane(), it is the same kernel on a GPU.
 template <class Lane>
 TRANSHIP_SHARED void rma_kernel(const Lane& lane, const ts::HeapView& heap, ts::Span<int> src, ts::Span<int> dst,
                                 ts::Span<int> remote_buf, int peer) {

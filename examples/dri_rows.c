@@ -1,13 +1,6 @@
-/*
- * The first example of the draft of the Data Reorganization Interface, with its listing mended (docs/dri.md says what and
- * why): 5 processes receive a matrix of 64 columns by 20 rows, dealt out in pairs of rows with an overlap of one row on
- * both sides, across the edge, and transform their rows in place. A group of 2 processes sends the frames.
- *
- *   example_dri_rows                                        7 ranks that are threads
- *   tranship launch -n 2 example_dri_rows send : -n 5 example_dri_rows receive     two programs
- *
- * Each receiver checks its rows and their transforms.
- */
+// Shows the first example of the draft of DRI, corrected (docs/dri.md): 2 ranks send rows, 5 receive them with overlap.
+// Prints "right" for each rank that has sent its rows, or has checked the rows that came and their transforms.
+// Run: build/release/bin/example_dri_rows (7 ranks that are threads; main shows how to start two programs)
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +61,8 @@ static int send_frames(DRI_Group *P) {
   return 0;
 }
 
+/* 64 columns by 20 rows come in pairs of rows, with an overlap of one row on both sides that goes around the edge. The
+ * rows are transformed in place; rows and transforms are checked. */
 static int receive_frames(DRI_Group *P) {
   const int mem_dim_order[2] = {0, 1};   /* the dimension of 64 elements lies fastest */
   const int mem_dim_strides[2] = {1, 2}; /* rows lie two rows apart: a pitch of 128 elements */
@@ -163,6 +158,7 @@ static int run_rank(void *side) {
   return failed;
 }
 
+/* As two programs: tranship launch -n 2 example_dri_rows send : -n 5 example_dri_rows receive */
 int main(int argc, char **argv) {
   if (argc > 1) return run_rank(argv[1]);
   CHECK(DRI_Launch_threads(senders + receivers, run_rank, NULL));

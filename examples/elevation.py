@@ -1,7 +1,6 @@
-"""Slopes of an elevation model on four ranks, checked, with a picture of the halo and a trace of the run.
-
-usage: python elevation.py [ELEVATION.npy [DIRECTORY]]
-"""
+# Shows the slopes of an elevation model, computed on four ranks with a halo and checked against one rank.
+# Prints the steepest cell and three messages; writes who sent what to whom (halo.svg) and a trace (run.json).
+# Run: python examples/elevation.py [ELEVATION.npy [DIRECTORY]]
 
 import pathlib
 import sys
@@ -16,7 +15,7 @@ Heights = NDArray[np.float64]
 
 
 def slopes(z: NDArray[Any]) -> NDArray[Any]:
-    """Of all cells but the outermost ones, by central differences."""
+    """Slopes of all cells but the outermost ones, by central differences."""
     down, right = z[2:, 1:-1] - z[:-2, 1:-1], z[1:-1, 2:] - z[1:-1, :-2]
     steepness: NDArray[Any] = np.hypot(down, right) / 2
     return steepness
@@ -39,13 +38,22 @@ def main(heights: Heights) -> tuple[ts.Plans, ts.Trace, Optional[Heights]]:
     return ts.Plans(plan for plan, _ in results), trace, results[0][1]
 
 
+def refuse(why: str) -> None:
+    print(f"elevation.py: {why}", file=sys.stderr)
+    sys.exit(2)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and not pathlib.Path(sys.argv[1]).is_file():
+        refuse(f"there is no file {sys.argv[1]}")
+    if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).is_dir():
+        refuse(f"there is no directory {sys.argv[2]} to write halo.svg and run.json to")
     i, j = np.ogrid[:120, :160]
     heights = np.load(sys.argv[1]).astype("f8") if len(sys.argv) > 1 else 50 * np.sin(i / 17) * np.cos(j / 23)
     plans, trace, steepness = main(heights)
     assert steepness is not None and np.array_equal(steepness, slopes(np.pad(heights, 1, mode="edge")))
     steepest = np.unravel_index(int(steepness.argmax()), steepness.shape)
-    print(f"the steepest cell is ({steepest[0]}, {steepest[1]}); on four ranks as on one")
+    print(f"the steepest cell is ({steepest[0]}, {steepest[1]}), on four ranks and on one")
     for source, target, size in plans.messages[:3]:
         print(f"  rank {source} sent rank {target} {size} bytes of ghosts")
     if len(sys.argv) > 2:

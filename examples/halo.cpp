@@ -1,11 +1,6 @@
-// Heat in a periodic box: a seven-point stencil in 3-D, on 4 ranks and then on 1, with the same bytes as a result.
-//
-// Each step hides the exchange behind the interior:
-//
-//   start()           the ghosts of the neighbours are on their way
-//   interior          the cells that need no ghost
-//   finish()          the ghosts are there
-//   edges             the cells along the faces
+// Shows heat in a periodic box on 4 ranks, a seven-point stencil in 3-D whose exchange runs beside the interior's work.
+// Prints how many cells differ from the same run on 1 rank: 0, as both have the same bytes.
+// Run: build/release/bin/example_halo
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -54,12 +49,12 @@ std::vector<double> simulate(const ts::Grid& grid) {
     ts::HaloExchange *halo = &halo_now, *other_halo = &halo_next;
 
     const ts::Box owned = shrunk(ts::Box::of_extents(now.extents()), 1);
-    const ts::Box interior = shrunk(owned, 1);
+    const ts::Box interior = shrunk(owned, 1);  // the cells that need no ghost
     const std::vector<ts::Box> edges = ts::subtract(owned, interior);
     for (int step = 0; step < steps; ++step) {
-      halo->start();
+      halo->start();  // the ghosts are on their way
       diffuse(now, next, interior);
-      halo->finish();
+      halo->finish();  // the ghosts are there
       for (const ts::Box& edge : edges) diffuse(now, next, edge);
       std::swap(now, next);
       std::swap(halo, other_halo);

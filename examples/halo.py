@@ -1,4 +1,6 @@
-"""A 3-D periodic halo on four ranks, which travels while each rank computes."""
+# Shows a 3-D periodic halo of three fields on four ranks, which travels while each rank computes.
+# Prints the largest value of the result.
+# Run: python examples/halo.py
 
 from typing import Optional
 

@@ -1,9 +1,6 @@
-// One buffer on a host and two devices: copied only when a stale copy is read, and the ledger says why.
-//
-// The devices are fake ones, memory of the host that only their streams may touch, so this runs anywhere. Where lazily
-// assigned buffers leave questions open, the answers are marked:
-//   Q1  a read-only flag that some device arrays cannot carry: it is the lease's, not the array's
-//   Q2  asking for the state of a device that the buffer has never seen: an answer, and nothing changes
+// Shows one buffer on a host and two devices: it is copied only when a stale copy is read.
+// Prints each state that it checks, and in the end the ledger: all copies, each with its cause and source lines.
+// Run: build/release/bin/example_lazy_buffer (fake devices, so it needs no card)
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -36,10 +33,11 @@ double first(const ts::Buffer& x) {
 }  // namespace
 
 int main() {
+  // Fake devices have memory of the host that only their streams may touch.
   ts::Devices devices({.kinds = {ts::FakeDevices{.count = 2}}});
   ts::Buffer x(ts::ElementType::f64, {1000}, {.name = "x", .devices = &devices});
 
-  std::puts("A new buffer is nowhere, on every device (Q2):");
+  std::puts("A new buffer has no copy, and asking for its state makes none:");
   expect(x.state(ts::Device::host()) == ts::CopyState::unallocated, "not on the host");
   expect(x.state(gpu0) == ts::CopyState::unallocated, "not on fake:0");
 
@@ -84,7 +82,7 @@ int main() {
   scale(y, 0, 1);
   expect(first(y) == 1.0 && first(x) == 205.0, "they are two");
 
-  std::puts("A constant is read-only wherever it goes (Q1):");
+  std::puts("A frozen buffer is read-only on every device:");
   x.freeze();
   for (const ts::Device device : {ts::Device::host(), gpu0, gpu1}) {
     bool refused = false;

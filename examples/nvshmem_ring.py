@@ -1,11 +1,6 @@
-"""A token of 1 MiB goes around all PEs, by NVSHMEM4Py's names.
-
-Any of these starts it:
-
-    python examples/nvshmem_ring.py                              # 4 ranks, forked
-    tranship launch -n 4 python examples/nvshmem_ring.py
-    mpirun -n 4 python examples/nvshmem_ring.py
-"""
+# Shows a token of 1 MiB that goes around all PEs, by NVSHMEM4Py's names.
+# Prints how many PEs have added 1 to it.
+# Run: python examples/nvshmem_ring.py (4 forked ranks), or this after `tranship launch -n 4` or `mpirun -n 4`
 
 import os
 

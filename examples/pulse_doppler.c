@@ -1,20 +1,6 @@
-/*
- * A pulse-Doppler radar in C, over channels of the Data Reorganization Interface with VSIPL views. 4 ranks work as a
- * pipeline:
- *
- *   ranks 0, 1   receive `pulses` echoes of `cells` samples a frame, divided by pulses, and compress them in range: an FFT
- *                along each pulse, the product with the spectrum of the chirp, the FFT back
- *   the channel  turns the corner: pulses are dealt out by rows, and come out by range cells, pulses together in memory
- *   ranks 2, 3   window and transform along the pulses, which separates velocities, and detect: cells that stand out of
- *                the noise of their range and are larger than their neighbours
- *   rank 3       gathers the power of all cells by a second channel and writes the picture
- *
- * Both channels have two buffers on each side: ranks 0 and 1 work on the next frame while the last one is on its way.
- *
- *   example_pulse_doppler [PICTURE.pgm [PULSES CELLS]]
- *
- * Checks each power against the same chain in double precision on one rank, and the detections against the targets.
- */
+// Shows a pulse-Doppler radar on 4 ranks, a pipeline over DRI channels with VSIPL views.
+// Prints the targets that it detects in 3 frames; writes a picture of the last frame's power.
+// Run: build/release/bin/example_pulse_doppler [PICTURE.svg [PULSES CELLS]]
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +175,18 @@ static int is_target(int frame, int row, int range) {
 
 /* ---- The ranks -------------------------------------------------------------------------------------------------- */
 
+/*
+ *   ranks 0, 1   receive `pulses` echoes of `cells` samples a frame, divided by pulses, and compress them in range: an
+ *                FFT along each pulse, the product with the spectrum of the chirp, the FFT back
+ *   the channel  turns the corner: pulses are dealt out by rows, and come out by range cells, pulses together in memory
+ *   ranks 2, 3   window and transform along the pulses, which separates velocities, and detect cells that stand out of
+ *                the noise of their range and are larger than their neighbours; they check each power against the same
+ *                chain in double precision on one rank, and the detections against the targets
+ *   rank 3       gathers the power of all cells by a second channel and writes the picture
+ *
+ * Both channels have two buffers on each side: ranks 0 and 1 work on the next frame while the last one is on its way.
+ */
+
 static int compress(DRI_Group *group, const int dims[2]) {
   const int processes[2] = {1, 2};
   DRI_Global_Data *data;
@@ -242,21 +240,74 @@ static int compress(DRI_Group *group, const int dims[2]) {
   return 0;
 }
 
-/* A grey picture of 60 dB below the largest power: ranges to the right, frequencies upward with zero in the middle. */
+/* The shade of a power: each has 5 dB, and the last one reaches to the largest power. */
+enum { shades = 12 };
+static int shade_of(float power, float largest) {
+  const int shade = shades + (int)floor(10 * log10((double)power / (double)largest + 1e-12) / 5);
+  return shade < 0 ? 0 : shade < shades ? shade : shades - 1;
+}
+
+/* Writes the last frame as SVG: ranges to the right, frequencies upward, one path of horizontal runs for each shade,
+ * and circles around the targets of the scene. */
 static int write_picture(const vsip_mview_f *power) {
+  enum { left = 70, top = 40, width = 640, height = 320, bar = left + width + 24 };
   const float largest = vsip_mmaxval_f(power, NULL);
-  const int scale = cells / pulses > 2 ? cells / pulses / 2 : 1;
-  FILE *file = fopen(picture, "wb");
-  int i, j, k;
-  if (file == NULL) return 1;
-  fprintf(file, "P5\n%d %d\n255\n", cells, pulses * scale);
-  for (i = pulses - 1; i >= 0; i--)
-    for (k = 0; k < scale; k++)
-      for (j = 0; j < cells; j++) {
-        const float p = vsip_mget_f(power, (vsip_index)((i + pulses - pulses / 2) % pulses), (vsip_index)j);
-        const double level = 255 * (1 + 10 * log10((double)p / (double)largest + 1e-12) / 60);
-        fputc(level < 0 ? 0 : (int)level, file);
-      }
+  const double x_scale = (double)width / cells, y_scale = (double)height / pulses;
+  FILE *file = fopen(picture, "w");
+  int i, j, shade, grey;
+  if (file == NULL) {
+    fprintf(stderr, "%s cannot be written\n", picture);
+    return 1;
+  }
+  fprintf(file,
+          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+          "font-size=\"13\" text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+          "<text x=\"%d\" y=\"24\">power of frame %d; circles: the targets of the scene</text>\n",
+          bar + 100, top + height + 52, left + width / 2, frames - 1);
+  fprintf(file, "<g transform=\"translate(%d %d) scale(%g %g)\" fill=\"none\" shape-rendering=\"crispEdges\">\n", left,
+          top, x_scale, y_scale);
+  for (shade = 0; shade < shades; shade++) {
+    grey = 255 * shade / (shades - 1);
+    fprintf(file, "<path stroke=\"#%02x%02x%02x\" d=\"", (unsigned)grey, (unsigned)grey, (unsigned)grey);
+    for (i = 0; i < pulses; i++) { /* from the lowest frequency up; zero is in the middle */
+      const vsip_index row = (vsip_index)((i + pulses - pulses / 2) % pulses);
+      int run = 0;
+      for (j = 0; j <= cells; j++)
+        if (j < cells && shade_of(vsip_mget_f(power, row, (vsip_index)j), largest) == shade)
+          run++;
+        else if (run > 0) {
+          fprintf(file, "M%d %d.5h%d", j - run, pulses - 1 - i, run);
+          run = 0;
+        }
+    }
+    fputs("\"/>\n", file);
+  }
+  fputs("</g>\n", file);
+  for (i = 0; i < targets; i++)
+    fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"10\" fill=\"none\" stroke=\"#f80\" stroke-width=\"2\"/>\n",
+            left + (range_of(&scene[i], frames - 1) + 0.5) * x_scale,
+            top + (pulses / 2 - 0.5 - scene[i].doppler * pulses) * y_scale);
+  for (i = 0; i <= 4; i++) {
+    fprintf(file, "<text x=\"%d\" y=\"%d\">%d</text>\n", left + width * i / 4, top + height + 18, cells * i / 4);
+    fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n", left - 8,
+            top + (pulses / 2 - 0.5 - (i - 2) * 0.2 * pulses) * y_scale + 4, (i - 2) * 0.2);
+  }
+  for (shade = 0; shade < shades; shade++) {
+    grey = 255 * shade / (shades - 1);
+    fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"16\" height=\"%d\" fill=\"#%02x%02x%02x\"/>\n", bar,
+            top + height * (shades - 1 - shade) / shades, height / shades + 1, (unsigned)grey, (unsigned)grey,
+            (unsigned)grey);
+  }
+  fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"16\" height=\"%d\" fill=\"none\" stroke=\"#000\"/>\n", bar,
+          top, height);
+  for (i = 0; i <= 3; i++)
+    fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"start\">%d</text>\n", bar + 22,
+            top + height * i / 3 + 4, -20 * i);
+  fprintf(file,
+          "<text x=\"%d\" y=\"%d\">range (cells)</text>\n"
+          "<text transform=\"translate(24 %d) rotate(-90)\">Doppler frequency / pulse frequency</text>\n"
+          "<text transform=\"translate(%d %d) rotate(-90)\">power relative to the largest (dB)</text>\n</svg>\n",
+          left + width / 2, top + height + 40, top + height / 2, bar + 70, top + height / 2);
   return fclose(file) != 0;
 }
 

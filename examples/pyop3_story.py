@@ -1,4 +1,6 @@
-"""A pyop3 buffer that is assigned lazily: data moves when a stale copy is read, and never otherwise."""
+# Shows a pyop3 buffer that is assigned lazily: data moves when a stale copy is read, and at no other time.
+# Prints the buffer and the state of its copies, after all assertions have held.
+# Run: python examples/pyop3_story.py
 
 import numpy as np
 

@@ -1,11 +1,6 @@
-// Solves a dense system by ScaLAPACK's pdgesv on matrices that tranship has dealt. Each process that mpirun starts is a
-// process of BLACS and a rank of tranship, under one number; all of them are on one machine.
-//
-//   mpirun -n 6 example_scalapack_solve
-//
-// The program keeps rows of A and B, as it computes them. ScaLAPACK wants cyclic tiles in column-major memory; here
-// they begin at a process that is not the first, and columns are further apart than they need be. docs/scalapack.md
-// puts its descriptors beside layouts.
+// Shows ScaLAPACK's pdgesv on matrices that tranship moves from rows to cyclic tiles; see docs/scalapack.md.
+// Prints the number of equations and the largest error of the solution.
+// Run: mpirun -n 6 build/release/bin/example_scalapack_solve (built where ScaLAPACK and Open MPI are installed)
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -90,7 +85,9 @@ ts::WorldId world_id(const Processes& grid, int process) {
   return id;
 }
 
-/// The largest error of the solution in this rank's rows.
+/// Returns the largest error of the solution in this rank's rows. The program keeps rows of A and B, as it computes
+/// them; ScaLAPACK wants cyclic tiles in column-major memory. To show all of a descriptor, the tiles begin at a process
+/// that is not the first, and columns are further apart than they need be.
 double solve(ts::World& world, const Processes& grid) {
   const int leading = rows_max(n, grid) + 5;
   const int from_row = grid.rows - 1, from_column = grid.columns / 2;
@@ -123,6 +120,8 @@ double solve(ts::World& world, const Processes& grid) {
 
 }  // namespace
 
+/// Each process that mpirun starts is a process of BLACS and a rank of tranship, under one number; all are on one
+/// machine.
 int main() try {
   int process = 0, processes = 0;
   Cblacs_pinfo(&process, &processes);

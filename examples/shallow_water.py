@@ -1,16 +1,8 @@
-"""Shallow water on the cubed sphere, over the names of NDSL: finite volumes that conserve mass, checked and drawn.
+# Shows shallow water on the cubed sphere, over the names of NDSL, on 6 and 24 ranks: mass is kept, all bits are equal.
+# Prints the errors of a steady flow; writes a picture of the water's surface after it has flowed over a mountain.
+# Run: python examples/shallow_water.py [CELLS [HOURS [PICTURE.svg]]]
 
-usage: python shallow_water.py [CELLS [HOURS [PICTURE.png]]]
-
-Runs two cases of Williamson et al. (1992), "A standard test set for numerical approximations to the shallow water
-equations in spherical geometry". Case 2 is a steady flow, tilted against the cube: what has changed is error. It runs
-with CELLS / 2 and CELLS cells along each edge of the cube, on 6 ranks and on 24, whose results are the same bits. Case
-5 is the flow over a mountain, and is what the picture shows, on the unfolded cube.
-
-The winds of a cell are components along its own two axes. Beyond an edge of the cube these are the axes of another
-tile: vector halo updates turn the components, and the axes themselves, in the same way.
-"""
-
+import base64
 import math
 import struct
 import sys
@@ -139,7 +131,11 @@ MOUNTAIN = Case("flow over a mountain", 0.0, 5960.0, 20.0, True)
 
 
 def run_rank(world: Any, case: Case, cells: int, layout: int, hours: float) -> Any:
-    """One rank; returns on the first one the mass before and after, and the surface before and after, of all tiles."""
+    """Runs one rank by finite volumes, which conserve mass. Returns on rank 0 the mass before and after, and fields of all
+    tiles: depth before and after, surface, areas.
+
+    The winds of a cell are components along its own two axes. Beyond an edge of the cube these are the axes of another
+    tile: vector halo updates turn the components, and the axes themselves, in the same way."""
     ranks = CubedSphereCommunicator.from_layout(world, (layout, layout))
     tile = ranks.partitioner.tile_index(ranks.rank)
     cut = TilePartitioner((layout, layout)).subtile_slice(ranks.rank, [J_DIM, I_DIM], (cells, cells))
@@ -244,6 +240,9 @@ def norms(found: Field, exact: Field, area: Field) -> tuple[float, float, float]
     )
 
 
+PLACES = ["equator, 0°", "equator, 90° E", "north pole", "equator, 180°", "equator, 90° W", "south pole"]
+MIDDLE = 'text-anchor="middle"'
+HALO_OF_TEXT = 'stroke="#fff" stroke-width="3" stroke-opacity="0.7" paint-order="stroke"'
 COLOURS = np.array([[24, 28, 76], [38, 92, 152], [72, 162, 164], [196, 214, 150], [246, 186, 84], [204, 72, 52]], float)
 
 
@@ -254,38 +253,89 @@ def finer(field: Field, zoom: int) -> Field:
     return np.apply_along_axis(lambda row: np.interp(new, old, row), -1, field)
 
 
-def picture(field: Field, contours: int = 20) -> bytes:
-    """A PNG of six tiles, unfolded into a staircase: each lies east of the one before, or north of it."""
-    zoom = max(1, 192 // field.shape[-1])
-    size = field.shape[-1] * zoom
-    low, high = float(field.min()), float(field.max())
-    value = (field - low) / ((high - low) or 1.0)
-    value = np.swapaxes(finer(np.swapaxes(finer(value, zoom), 1, 2), zoom), 1, 2)
-    where = value * (len(COLOURS) - 1)
-    first = np.minimum(where.astype(int), len(COLOURS) - 2)
-    share = (where - first)[..., None]
-    colour = COLOURS[first] * (1 - share) + COLOURS[first + 1] * share
-    band = np.floor(value * contours)
-    page = np.full((3 * size, 4 * size, 3), 255, np.uint8)
-    for tile in range(6):
-        column, row = (tile + 1) // 2, 2 - tile // 2
-        pixels, bands = colour[tile], band[tile]
-        lines = np.zeros(bands.shape, bool)
-        lines[1:] |= bands[1:] != bands[:-1]
-        lines[:, 1:] |= bands[:, 1:] != bands[:, :-1]
-        pixels[lines] *= 0.75
-        pixels[[0, -1], :] = pixels[:, [0, -1]] = 40
-        page[row * size : (row + 1) * size, column * size : (column + 1) * size] = pixels[::-1]
+def png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
+    """A PNG of indices into the palette."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    rows = b"".join(b"\0" + line.tobytes() for line in page)
-    header = struct.pack(">IIBBBBB", page.shape[1], page.shape[0], 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
+    height, width = pixels.shape
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
+    rows = zlib.compress(b"".join(b"\0" + row.tobytes() for row in pixels), 9)
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"PLTE", palette.tobytes()) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def borders(areas: NDArray[Any]) -> NDArray[np.bool_]:
+    """The pixels whose area differs from that of the pixel before, along either axis."""
+    found = np.zeros(areas.shape, bool)
+    found[1:] |= areas[1:] != areas[:-1]
+    found[:, 1:] |= areas[:, 1:] != areas[:, :-1]
+    return found
+
+
+def picture(surface: Field, ground: Field, title: str) -> str:
+    """An SVG of six tiles, unfolded into a staircase: each lies east of the one before, or north of it. Each colour is a
+    band of heights between two contour lines; the white line is the foot of the mountain."""
+    zoom = max(1, 192 // surface.shape[-1])
+    size = surface.shape[-1] * zoom
+    smooth = [np.swapaxes(finer(np.swapaxes(finer(field, zoom), 1, 2), zoom), 1, 2) for field in (surface, ground)]
+    rough = (float(surface.max() - surface.min()) or 1.0) / 20
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough)
+    lowest = math.floor(smooth[0].min() / step)
+    band = np.floor(smooth[0] / step).astype(int) - lowest
+    count = int(band.max()) + 1
+    where = (np.arange(count) + 0.5) / count * (len(COLOURS) - 1)
+    colours = np.stack([np.interp(where, np.arange(len(COLOURS)), part) for part in COLOURS.T], -1)
+    page_colour, frame, foot = 2 * count, 2 * count + 1, 2 * count + 2
+    palette = np.concatenate([colours, 0.75 * colours, [[255] * 3, [40] * 3, [255] * 3]]).astype(np.uint8)
+    page = np.full((3 * size, 4 * size), page_colour, np.uint8)
+    left, top = 76, 24
+    texts = []
+
+    def text(x: float, y: float, words: str, more: str = "") -> None:
+        texts.append(f'<text x="{x:g}" y="{y:g}" {more}>{words}</text>')
+
+    for tile in range(6):
+        column, row = (tile + 1) // 2, 2 - tile // 2
+        pixels = band[tile] + count * borders(band[tile])
+        pixels[borders(smooth[1][tile] > 1)] = foot
+        pixels[[0, -1], :] = pixels[:, [0, -1]] = frame
+        page[row * size : (row + 1) * size, column * size : (column + 1) * size] = pixels[::-1]
+        text(left + column * size + 6, top + row * size + 16, f"tile {tile}: {PLACES[tile]}", HALO_OF_TEXT)
+    bottom = top + 3 * size
+    for angle in (-45, 0, 45):
+        at = (angle + 45) / 90 * size
+        text(left + at, bottom + 16, f"{angle}", MIDDLE)
+        text(left - 6, bottom - at + 4, f"{angle}", 'text-anchor="end"')
+    text(left + size / 2, bottom + 34, "angle along i (degrees)", MIDDLE)
+    text(0, 0, "angle along j (degrees)", f'{MIDDLE} transform="translate({left - 38} {bottom - size / 2:g}) rotate(-90)"')
+    for line, words in enumerate((title, "all tiles have the axes of tile 0", "white line: foot of the mountain")):
+        text(left, top + 16 + 18 * line, words)
+    bar_left, bar_top, width = left + 2 * size + 40, top + 2 * size + 70, (2 * size - 60) / count
+    text(bar_left, bar_top - 10, f"height of the surface (m), contour lines every {step:g} m")
+    for number, colour in enumerate(palette[:count]):
+        texts.append(
+            f'<rect x="{bar_left + number * width:.1f}" y="{bar_top}" width="{width + 0.5:.1f}" height="16" '
+            f'fill="#{colour.tobytes().hex()}"/>'
+        )
+    for number in range(0, count + 1, 4):
+        text(bar_left + number * width, bar_top + 32, f"{(lowest + number) * step:g}", MIDDLE)
+    image = base64.b64encode(png(page, palette)).decode()
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + 4 * size + 24}" height="{bottom + 48}" '
+        f'font-family="sans-serif" font-size="13"><title>{title}</title>\n<rect width="100%" height="100%" fill="#fff"/>\n'
+        f'<image x="{left}" y="{top}" width="{4 * size}" height="{3 * size}" href="data:image/png;base64,{image}"/>\n'
+        + "\n".join(texts)
+        + "\n</svg>\n"
+    )
 
 
 def main() -> None:
+    """Runs two cases of Williamson et al. (1992), "A standard test set for numerical approximations to the shallow water
+    equations in spherical geometry". Case 2 is a steady flow, tilted against the cube: what has changed is error. It runs
+    with CELLS / 2 and CELLS cells along each edge of the cube, on 6 ranks and on 24, whose results are the same bits.
+    Case 5 is the flow over a mountain, and is what the picture shows."""
     cells = int(sys.argv[1]) if len(sys.argv) > 1 else 24
     hours = float(sys.argv[2]) if len(sys.argv) > 2 else 12.0
     print(f"{STEADY.name}, {hours:g} hours")
@@ -302,9 +352,10 @@ def main() -> None:
     assert results[cells, 1][1] < 0.5 * results[cells // 2, 1][1], "a finer grid is no better"
     print("  24 ranks and 6 give the same bits")
     if len(sys.argv) > 3:
-        mass, mass_after, _, _, surface, _, steps = run(MOUNTAIN, cells, 1, hours)
-        with open(sys.argv[3], "wb") as file:
-            file.write(picture(surface))
+        mass, mass_after, _, end, surface, _, steps = run(MOUNTAIN, cells, 1, hours)
+        title = f"{MOUNTAIN.name}, after {hours:g} hours"
+        with open(sys.argv[3], "w", encoding="utf-8") as file:
+            file.write(picture(surface, surface - end, title))
         print(f"{MOUNTAIN.name}, {steps} steps: mass error {abs(mass_after - mass) / mass:.1e}")
         print(f"{sys.argv[3]}: the height of the surface, {surface.min():.0f} to {surface.max():.0f} m")
 

@@ -7,7 +7,7 @@ PYTHON_PACKAGE is a folder with tranship and the stub of its compiled module; WO
 (pages), what Doxygen says (doxygen), the configuration, and the site itself (site). `./do docs` calls it.
 
 A page of the repository keeps its text. Links are turned to where pages go, and a link to another file of the repository,
-such as an example, leads to a page that shows it. Whatever MkDocs or Doxygen warns of is an error, as is a link of the
+such as an example or a notebook, leads to a page that shows it. Whatever MkDocs or Doxygen warns of is an error, as is a link of the
 finished site that leads nowhere and anything that a browser would load from the network.
 """
 
@@ -45,7 +45,7 @@ LINKED = re.compile(r'<a\b[^>]*\bhref="([^"]*)"')
 LOADED = re.compile(r'<(?:(?:script|img|iframe|source)\b[^>]*\bsrc|link\b[^>]*\bhref)="([^"]*)"')
 # Two or more columns of code, which GitHub shows side by side: here tabs.
 TABLE = re.compile(r"<table>\n<tr>(<th>.*?)</tr>\n<tr><td>\n\n(.*?)\n\n</td></tr>\n</table>", re.DOTALL)
-LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".c": "c", ".h": "c", ".py": "python", ".json": "json", ".txt": "text", ".sh": "sh"}
+LANGUAGES = {".ipynb": "json", ".cpp": "cpp", ".hpp": "cpp", ".c": "c", ".h": "c", ".py": "python", ".json": "json", ".txt": "text", ".sh": "sh"}
 # Tables for people who look something up in them; a search for a word of another page shall not end here.
 NOT_SEARCHED = {"docs/gpu-results.md"}
 FILE_BYTES_MAX = 100_000
@@ -93,6 +93,8 @@ class Pages:
             text = source.read_text(encoding="utf-8")
             front = "---\nsearch:\n  exclude: true\n---\n" if path in NOT_SEARCHED else ""
             target.write_text(front + self.page(path, text), encoding="utf-8")
+        elif path.endswith(".ipynb"):
+            target.write_text(self.page(path, notebook(source, path)), encoding="utf-8")
         elif re.search(r"\.[1-8]$", path):
             target.write_text(manual(source), encoding="utf-8")
         else:
@@ -146,6 +148,16 @@ def tabs(match):
     for title, cell in zip(titles, cells):
         made.append(f'=== "{title}"\n\n' + "\n".join(f"    {line}" if line else "" for line in cell.splitlines()) + "\n")
     return "\n".join(made)
+
+
+def notebook(source, path):
+    """The cells of a notebook, which is saved without outputs, as Markdown."""
+    cells = []
+    for cell in json.loads(source.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        cells.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    cells.insert(1, f"This page shows the cells of `{path}` without their outputs. Open that file with Jupyter to run them.")
+    return "\n\n".join(cells) + "\n"
 
 
 def manual(source):

@@ -1,5 +1,6 @@
 """NDSL's halo updates against what NDSL answered, over every kind of ranks."""
 
+import base64
 import os
 import pathlib
 import re
@@ -7,8 +8,10 @@ import shutil
 import struct
 import subprocess
 import sys
+import xml.etree.ElementTree as xml
 import zlib
 
+import numpy as np
 import pytest
 from ndsl_cases import CubeCase, cube_cases, is_defect
 
@@ -124,26 +127,37 @@ def test_the_documentation_runs(tmp_path):
 
 
 def test_shallow_water_is_drawn(tmp_path):
-    """A small run of the example: what it claims it asserts itself; its picture has six tiles and white around them."""
+    """A small run of the example, whose results it checks itself. Its picture has six tiles with their names, white around
+    them, axes in degrees and a scale in metres."""
     example = pathlib.Path(__file__).parents[2] / "examples" / "shallow_water.py"
-    picture = tmp_path / "surface.png"
+    picture = tmp_path / "surface.svg"
     ran = subprocess.run(
         [sys.executable, str(example), "12", "3", str(picture)], capture_output=True, text=True, timeout=120
     )
     assert ran.returncode == 0, ran.stderr
     assert "24 ranks and 6 give the same bits" in ran.stdout
-    content = picture.read_bytes()
+    svg = xml.fromstring(picture.read_text(encoding="utf-8"))
+    texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert [text.partition(":")[0] for text in texts if ": " in text and "tile" in text] == [f"tile {tile}" for tile in range(6)]
+    assert "angle along i (degrees)" in texts and "angle along j (degrees)" in texts
+    assert any(text.startswith("height of the surface (m), contour lines every") for text in texts)
+    heights = [float(text) for text in texts if text.isdigit() and int(text) > 45]
+    assert len(heights) > 3 and len({high - low for low, high in zip(heights, heights[1:])}) == 1
+
+    content = base64.b64decode(svg.find("{http://www.w3.org/2000/svg}image").get("href").partition("base64,")[2])
     assert content.startswith(b"\x89PNG\r\n\x1a\n") and content.endswith(b"IEND\xaeB`\x82")
     width, height = struct.unpack(">II", content[16:24])
-    start = content.index(b"IDAT")
-    (length,) = struct.unpack(">I", content[start - 4 : start])
-    rows = zlib.decompress(content[start + 4 : start + 4 + length])
-    stride = 1 + 3 * width
+    chunks, start = {}, 8
+    while start < len(content):
+        length, kind = struct.unpack(">I4s", content[start : start + 8])
+        chunks[kind] = content[start + 8 : start + 8 + length]
+        start += length + 12
+    rows, palette = zlib.decompress(chunks[b"IDAT"]), chunks[b"PLTE"]
+    stride = 1 + width
     assert len(rows) == height * stride and (width, height) == (768, 576)
-    coloured = [
-        (column, row)
-        for row in range(3)
-        for column in range(4)
-        if rows[(row * 192 + 96) * stride + 1 + 3 * (column * 192 + 96) :][:3] != b"\xff\xff\xff"
-    ]
+    coloured = []
+    for row, column in np.ndindex(3, 4):
+        index = rows[(row * 192 + 96) * stride + 1 + column * 192 + 96]
+        if palette[3 * index : 3 * index + 3] != b"\xff\xff\xff":
+            coloured.append((column, row))
     assert coloured == [(2, 0), (3, 0), (1, 1), (2, 1), (0, 2), (1, 2)]

@@ -1,17 +1,20 @@
 """What users type is checked as strictly as mypy can."""
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tranship
 import tranship as ts
 
 ROOT = pathlib.Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+FOLDER = ROOT / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
 
 
 def test_examples_are_typed():
@@ -30,6 +33,35 @@ def test_examples_are_typed():
 def test_examples_run(example):
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("example", [*EXAMPLES, *sorted(FOLDER.glob("*.c*"))], ids=lambda path: path.name)
+def test_examples_say_what_they_show_print_and_how_to_run_them(example):
+    mark = "# " if example.suffix == ".py" else "// "
+    lines = example.read_text(encoding="utf-8").splitlines()[:4]
+    assert [line.partition(" ")[2].split(" ")[0] for line in lines[:3]] == ["Shows", "Prints", "Run:"]
+    assert all(line.startswith(mark) for line in lines[:3]) and not lines[3].startswith(mark.strip() + " ")
+    assert example.name in lines[2] or f"example_{example.stem}" in lines[2]
+
+
+def test_the_elevation_model_writes_its_picture_and_refuses_what_is_missing(tmp_path):
+    heights, folder = tmp_path / "heights.npy", tmp_path / "out"
+    np.save(heights, np.add.outer(np.arange(20.0) ** 2, np.arange(30.0)))
+
+    def run(*arguments):
+        command = [sys.executable, str(FOLDER / "elevation.py"), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    for arguments, missing in (((heights, folder), folder), ((folder, tmp_path), folder)):
+        done = run(*arguments)
+        assert done.returncode == 2 and not done.stdout
+        assert done.stderr.count("\n") == 1 and "there is no " in done.stderr and str(missing) in done.stderr
+    folder.mkdir()
+    done = run(heights, folder)
+    assert done.returncode == 0, done.stderr
+    picture = (folder / "halo.svg").read_text()
+    assert "from rank" in picture and "to rank" in picture and " B<" in picture
+    assert json.loads((folder / "run.json").read_text())["traceEvents"]
 
 
 def test_what_calls_return_is_public():
