@@ -168,7 +168,7 @@ TEST(Command, ChecksAndRunsPrograms) {
   refuses_number({"simulate", "--ranks=2", "--seed=99999999999999999999"}, "0 to 18446744073709551615");
   const Outcome other_nodes = place.run({"check", "allreduce/hierarchical", "--ranks", "4", "--ranks-per-node", "3"});
   expect_error(other_nodes, 2);
-  EXPECT_EQ(other_nodes.errors, "tranship: error: allreduce/hierarchical: 4 ranks in nodes of 3\n");
+  EXPECT_EQ(other_nodes.errors, "tranship: error: allreduce/hierarchical: 4 ranks cannot be divided into nodes of 3\n");
   const Outcome no_nodes = place.run({"check", "allreduce/ring", "--ranks", "4", "--ranks-per-node", "2"});
   expect_error(no_nodes, 2);
   EXPECT_NE(no_nodes.errors.find("--ranks-per-node: allreduce/ring has no nodes"), std::string::npos)
@@ -315,7 +315,7 @@ TEST(Command, SaysOfWhatAMessageIs) {
       << refused.errors;
   EXPECT_NE(place.run({"show", "limited.json"}).output.find(", for 4096 to 8192 bytes of output"), std::string::npos);
   EXPECT_EQ(place.run({"run", "limited.json", "--bytes", "1024"}).code, 0);
-  EXPECT_NE(place.run({"run", "--help"}).output.find("of its output, which is --bytes times the ranks"),
+  EXPECT_NE(place.run({"run", "--help"}).output.find("its output, which has --bytes times the number of ranks"),
             std::string::npos);
 }
 
@@ -489,7 +489,8 @@ TEST(Launch, RefusesTimesAndSizesThatAreNone) {
   for (const char* command : {"launch", "simulate"}) {
     const Outcome outcome = place.run({command, "-n", "2", "touch", "started"});
     expect_error(outcome, 1);
-    EXPECT_NE(outcome.errors.find("TRANSHIP_TIMEOUT is 'abc': needs seconds"), std::string::npos) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("TRANSHIP_TIMEOUT is 'abc': give a positive number of seconds"), std::string::npos)
+        << outcome.errors;
   }
   EXPECT_EQ(place.run({"launch", "-n", "2", "--timeout", "5", "sh", "-c", "test $TRANSHIP_TIMEOUT = 5"}).code, 0);
   ::unsetenv("TRANSHIP_TIMEOUT");
@@ -506,7 +507,8 @@ TEST(Launch, NamesASettingThatOnlyTheRankHas) {
   for (const std::string& word : test::this_program("Launched.DISABLED_waits")) words.push_back(word);
   const Outcome outcome = Workplace().run(words);
   EXPECT_EQ(outcome.code, 1) << outcome.errors;
-  EXPECT_NE(outcome.errors.find("rank 0 failed: TRANSHIP_TIMEOUT is 'abc': needs seconds"), std::string::npos)
+  EXPECT_NE(outcome.errors.find("rank 0 failed: TRANSHIP_TIMEOUT is 'abc': give a positive number of seconds"),
+            std::string::npos)
       << outcome.errors;
 }
 

@@ -443,7 +443,7 @@ TEST(Reshard, RefusesHostileInputAndChangesNothing) {
            {"folder", rows, "kept", {"folder"}},
            {"good.npy", "i16[30,21] @ 2x1 : block, whole", "kept", {"[30, 20]", "[30, 21]"}},
            {"good.npy", "f32[30,20] @ 2x1 : block, whole", "kept", {"i16", "f32"}},
-           {"good.npy", rows, "two.npy", {"two.npy", "1", "4"}},
+           {"good.npy", rows, "two.npy", {"two.npy", "one file", "the layout has 4 parts"}},
            {"good.npy", one, "good.npy", {"good.npy"}},
            {"good.npy", rows, "folder", {"folder"}},
            {"good.npy", rows, "nowhere/target", {"nowhere"}},

@@ -131,12 +131,12 @@ const Place places[] = {
        fs::create_directory_symlink("victim",
                                     scene.folder.path("." + fs::path(scene.target).filename().string() + ".partial"));
      },
-     do_nothing, "is a symbolic link: remove it"},
+     do_nothing, "it is a symbolic link; remove it"},
     {"the staging folder is a file",
      [](Scene& scene) {
        write_text(scene.folder.path("." + fs::path(scene.target).filename().string() + ".partial"), "text");
      },
-     do_nothing, "is not a directory: remove it"},
+     do_nothing, "it is not a directory; remove it"},
     {"the lock is a link", [](Scene& scene) { make_staging_link(scene, "lock", "victim/precious"); }, do_nothing,
      "Too many levels of symbolic links"},
     {"the journal is a link", [](Scene& scene) { make_staging_link(scene, "journal", "victim/precious"); }, do_nothing,

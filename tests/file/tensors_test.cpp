@@ -275,7 +275,7 @@ TEST_F(Checkpoint, RefusesByName) {
   EXPECT_EQ(refusal("model", "x", rules("layers.** = replicated; wte.* = replicated")).substr(0, 61),
             "mismatch: tensor 'scale' matches none of 2 rules; a last rule");
   EXPECT_EQ(refusal("model", "x.safetensors", tensor_parallel(4)),
-            "invalid_use: 'x.safetensors' names one file, but the rules need 4: give a directory");
+            "invalid_use: 'x.safetensors' names one file, but the rules need 4 shards: give a directory");
   EXPECT_EQ(refusal("model", "model/x", all), "invalid_use: the target 'model/x' lies in the source 'model'");
   EXPECT_EQ(refusal("model", "whole.safetensors/x", all).substr(0, 3), "io:");
   EXPECT_NE(refusal("model", "x", rules("** = @ 2x1 : block, whole")).find("tensor 'scale' []"), std::string::npos)
@@ -445,7 +445,7 @@ TEST_F(Checkpoint, ManifestsAreChecked) {
     return result ? "accepted" : std::string(name_of(result.error().code())) + ": " + result.error().message();
   };
   EXPECT_EQ(with("\"rank\": 1", "\"rank\": 0"), "bad_file: files[1].rank: rank 0 is listed twice");
-  EXPECT_EQ(with("\"rank\": 1", "\"rank\": 2"), "bad_file: files[1].rank: rank 2 of 2 files");
+  EXPECT_EQ(with("\"rank\": 1", "\"rank\": 2"), "bad_file: files[1].rank: rank 2 is outside the list of 2 files");
   EXPECT_EQ(with("\"norm\"", "\"ids\""), "bad_file: tensor 'ids' is given twice");
   EXPECT_EQ(with("\"shape\": [24]", "\"shape\": [25]"),
             "bad_file: tensors[17].layout: the layout says bf16[24], but the tensor is bf16[25]");

@@ -430,9 +430,9 @@ TEST(IndexedDistribution, RefusesListsThatMakeNoSense) {
       return error.message();
     }
   };
-  EXPECT_EQ(message({4}, 1, grid(2), {{{0}, {}}}), "1 index list for 2 parts");
-  EXPECT_EQ(message({4}, 2, grid(1), {{{0}, {}}}), "2 indexed dimensions of an array of 1");
-  EXPECT_EQ(message({4}, 0, grid(1), {{{0}, {}}}), "0 indexed dimensions of an array of 1");
+  EXPECT_EQ(message({4}, 1, grid(2), {{{0}, {}}}), "1 index list for 2 parts: give one for each part");
+  EXPECT_EQ(message({4}, 2, grid(1), {{{0}, {}}}), "2 indexed dimensions, but an array of 1 dimension has 1 to 1");
+  EXPECT_EQ(message({4}, 0, grid(1), {{{0}, {}}}), "0 indexed dimensions, but an array of 1 dimension has 1 to 1");
   EXPECT_EQ(message({4}, 1, grid(1, 1), {{{0}, {}}}),
             "an indexed distribution needs a grid of 1 dimension without replicas, has 2 and 1 replica");
   EXPECT_EQ(message({4}, 1, Grid({1}, {.replicas = 2}), {{{0}, {}}, {{1}, {}}}),

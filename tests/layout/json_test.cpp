@@ -134,7 +134,7 @@ TEST(LayoutJson, ErrorsNameTheKey) {
       {R"({"type":"f64","extents":[8],"grid":{"extents":[1]},"indexed":{"dims":1,"parts":[{"owned":[8]}]}})",
        ErrorCode::invalid_use, "indexed: part 0 owns id 8, ids go from 0 to 7"},
       {R"({"type":"f64","extents":[8],"grid":{"extents":[1]},"indexed":{"dims":2,"parts":[{"owned":[]}]}})",
-       ErrorCode::invalid_use, "indexed.dims: 2 indexed dimensions of an array of 1"},
+       ErrorCode::invalid_use, "indexed.dims: 2 indexed dimensions, but an array of 1 dimension has 1 to 1"},
       {R"({"type":"f64","extents":[8],"grid":{"extents":[1]},"indexed":{"dims":1,"parts":[{"owned":["a"]}]}})",
        ErrorCode::bad_text, "indexed.parts[0].owned[0]: expected an integer, found \"a\""},
       {R"({"type":"f64","extents":[4000000000],"grid":{"extents":[1]},"indexed":{"dims":1,"parts":[{"owned":[1]}]}})",

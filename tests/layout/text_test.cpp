@@ -220,7 +220,7 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
       {"f64[8,8] @ 2x2 order(0) : block, block", ErrorCode::invalid_use,
        "column 22: grid order [0] is not a permutation of the axes 0 to 2"},
       {"f64[8,8] @ 2x2 order(0,2) : block, block", ErrorCode::invalid_use,
-       "column 24: axis 2 of a grid of 2 dimensions"},
+       "column 24: there is no axis 2: the grid has 2 dimensions"},
       {"f64[8] @ 2 order(q)", ErrorCode::bad_text,
        "column 18: found 'q'; expected the number of an axis, or r for the replicas"},
       {"f64[8] @ 2 order(0,r,0", ErrorCode::bad_text, "column 22: more than 2 axes in the order of a grid of 1"},

@@ -71,7 +71,8 @@ TEST(HaloErrors, DepthsMustBeStored) {
   expect_error(ErrorCode::invalid_use, {"4 cells to the right in dimension 1", "stores 3"}, [&] {
     plan_halo(fields, 0, {.depth_high = {1, 4}});
   });
-  expect_error(ErrorCode::invalid_use, {"1 dimension", "of 2"}, [&] { plan_halo(fields, 0, {.depth_low = {1}}); });
+  expect_error(ErrorCode::invalid_use, {"for 1 dimension", "the array has 2"},
+               [&] { plan_halo(fields, 0, {.depth_low = {1}}); });
   expect_error(ErrorCode::invalid_use, {"-1", "dimension 1"}, [&] { plan_halo(fields, 0, {.depth_high = {0, -1}}); });
   EXPECT_NO_THROW(plan_halo(fields, 0, {.depth = 1}));
   expect_error(ErrorCode::invalid_use, {"2 cells to the right in dimension 0", "stores 1"},

@@ -204,12 +204,12 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
        [](TransferPlan& p) { p.slots[0].type = ElementType::i8; }},
       {"receives[0]: element map accumulate does not fit a plan of kind redistribution",
        [](TransferPlan& p) { p.receives[0].map = G::accumulate; }},
-      {"sends[0]: element map copy in a plan of kind halo_adjoint",
+      {"sends[0]: element map copy does not fit a plan of kind halo_adjoint",
        [](TransferPlan& p) {
          p.kind = PlanKind::halo_adjoint;
          for (TransferGroup& g : p.receives) g.map = G::accumulate;
        }},
-      {"receives[0]: element map negate of elements bool8",
+      {"receives[0]: element map negate cannot be applied to elements bool8",
        [](TransferPlan& p) {
          p.slots[0].type = p.slots[1].type = ElementType::bool8;
          p.receives[0].map = G::negate;
@@ -269,7 +269,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.slots[0].type = p.slots[1].type = ElementType::c128;
          p.receives[0].map = G::minimum;
        }},
-      {"fills_after[0]: combines elements c128 by product",
+      {"fills_after[0]: elements c128 cannot be combined by product",
        [](TransferPlan& p) {
          p.receives.clear();
          p.sends.clear();

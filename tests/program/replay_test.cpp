@@ -242,8 +242,9 @@ TEST(Predict, says_where_a_program_does_not_end) {
 }
 
 TEST(Predict, refuses_what_is_too_large) {
-  EXPECT_NE(error_of([&] { predict(put_and_signal(1), simple_machine(), INT64_MAX); }).find("at most 274877906944"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { predict(put_and_signal(1), simple_machine(), INT64_MAX); }).find("the limit is 274877906944"),
+      std::string::npos);
   Program program = put_and_signal(1);
   Step loop = step(StepKind::pipeline);
   loop.pipeline = std::make_shared<Pipeline>(

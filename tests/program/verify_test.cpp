@@ -139,7 +139,8 @@ TEST(VerifyText, steps_and_collectives_are_named_in_words) {
   ProgramBuilder of_nothing("test", 1, {1, 1, 0});
   of_nothing.at(0).move(StepKind::reduce, {}, {});
   EXPECT_EQ(error_of([&] { verify(of_nothing.program()); }),
-            "bad_file: rank 0, block 0, step 0 (reduce): no sources and no targets; it takes 1 or more of this rank as "
+            "bad_file: rank 0, block 0, step 0 (reduce): the step has no sources and no targets; it takes 1 or more of "
+            "this rank as "
             "sources, and "
             "1 of this rank as target");
   ProgramBuilder reduce_scatter("reducescatter", 2, {2, 2, 0});
@@ -148,7 +149,7 @@ TEST(VerifyText, steps_and_collectives_are_named_in_words) {
   ProgramBuilder over("test", 1, {3, 3, 0});
   over.at(0).move(StepKind::copy, {{0, BufferKind::input, 2, 2}}, {{0, BufferKind::output, 0, 2}});
   EXPECT_EQ(error_of([&] { verify(over.program()); }),
-            "bad_file: rank 0, block 0, step 0 (copy): input[2..4) of rank 0, which has 3 chunks");
+            "bad_file: rank 0, block 0, step 0 (copy): the operand is input[2..4) of rank 0, which has 3 chunks");
 }
 
 // --- Cost ------------------------------------------------------------------------------------------------------------

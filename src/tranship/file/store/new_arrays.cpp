@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/formats.hpp>
@@ -94,7 +95,7 @@ Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, co
     const Grid& grid = spec.distribution.grid();
     if (single && grid.size() != 1)
       throw_error(ErrorCode::invalid_use, "'{}' names one file, but the layout has {}: give a directory", target,
-                  grid.size());
+                  amount(grid.size(), "part"));
     const std::string path = format.file_of(target);
     if (!single) check_directory_name(path, written_endings());
     NewArrays out{.kind = format.kind, .files = {}, .arrays = {}, .check_replaceable = format.check_replaceable};
@@ -117,7 +118,7 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
     const bool single = target.ends_with(".safetensors");
     if (single && manifest.files.size() != 1)
       throw_error(ErrorCode::invalid_use, "'{}' names one file, but the rules need {}: give a directory", target,
-                  manifest.files.size());
+                  amount(manifest.files.size(), "shard"));
     if (!single) check_directory_name(target, ".safetensors");
     NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory,
                   .files = {},
