@@ -819,7 +819,7 @@ TEST_P(Contract, waits_for_all_any_and_some_of_many) {
     require(rma.test_all(flags, Comparison::equal, 9, done) && rma.test_all(flags.slice(0, 0), Comparison::equal, 9),
             "all of none");
     require_says(error_of_rank([&] { rma.test_some(flags, {}, Comparison::equal, 7); }), ErrorCode::invalid_use,
-                 {"room for 0"});
+                 {"places has 0 entries"});
     world.barrier();
   });
 }
@@ -847,7 +847,8 @@ TEST_P(Contract, waits_for_a_value_of_its_own_at_each_of_many) {
     require(rma.test_some(flags, places, Comparison::equal, wanted) == n, "some after");
     require(rma.test_any(flags, Comparison::equal, std::span<const std::int32_t>(others)) == -1, "any of others");
     require_says(error_of_rank([&] { rma.wait_until_all(flags, Comparison::equal, wanted.subspan(1)); }),
-                 ErrorCode::invalid_use, {"the values", std::to_string(n).c_str(), std::to_string(n - 1).c_str()});
+                 ErrorCode::invalid_use,
+                 {"give one value, or one for each", std::to_string(n).c_str(), std::to_string(n - 1).c_str()});
     world.barrier();
   });
 }
@@ -1141,8 +1142,9 @@ TEST_P(Contract, slices_that_leave_the_heap_are_refused_also_where_less_is_moved
         refused("a peer's array", [&] { (void)rma.peer_array(huge, world.rank()); });
       }
       require_says(error_of_rank([&] { a.slice(1, INT64_MAX); }), ErrorCode::invalid_use,
-                   {"9223372036854775807 elements from element 1 on", "has 8"});
-      require_says(error_of_rank([&] { a.from(9); }), ErrorCode::invalid_use, {"from element 9 on", "has 8"});
+                   {"9223372036854775807 elements from element 1 on", "symmetric object of 8"});
+      require_says(error_of_rank([&] { a.from(9); }), ErrorCode::invalid_use,
+                   {"from element 9 on", "symmetric object of 8"});
       rma.quiet();
       world.barrier();
       require(std::all_of(a.local(), a.local() + 8, [](double x) { return x == 0; }) && signal[0] == 0, "was put");
@@ -1439,7 +1441,7 @@ TEST_P(Contract, teams_are_split_by_lists) {
     }
     world.barrier();
     Team& all = world.team();
-    require_says(error_of_rank([&] { all.split_listed({}); }), ErrorCode::invalid_use, {"0 members", "are possible"});
+    require_says(error_of_rank([&] { all.split_listed({}); }), ErrorCode::invalid_use, {"0 members", "list 1 to"});
     require_says(error_of_rank([&] { all.split_listed({0, n}); }), ErrorCode::invalid_use, {"of"});
     require_says(error_of_rank([&] { all.split_listed({-1}); }), ErrorCode::invalid_use, {"no member -1"});
     if (n > 1) {
