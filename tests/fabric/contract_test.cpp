@@ -1442,7 +1442,10 @@ TEST_P(Contract, teams_are_split_by_lists) {
     world.barrier();
     Team& all = world.team();
     require_says(error_of_rank([&] { all.split_listed({}); }), ErrorCode::invalid_use, {"0 members", "list 1 to"});
-    require_says(error_of_rank([&] { all.split_listed({0, n}); }), ErrorCode::invalid_use, {"of"});
+    require_says(error_of_rank([&] {
+                   all.split_listed({0, n});
+                 }),
+                 ErrorCode::invalid_use, {n == 1 ? "list 1 to" : "of"});
     require_says(error_of_rank([&] { all.split_listed({-1}); }), ErrorCode::invalid_use, {"no member -1"});
     if (n > 1) {
       require_says(error_of_rank([&] { all.split_listed({0, 0}); }), ErrorCode::invalid_use, {"twice"});
