@@ -15,17 +15,18 @@
 namespace tranship {
 
 /// A rank that idles serves the messages that have come to it first. A rank that waits looks for them each time, and
-/// goes to sleep when none has come for as long as a rank of one machine yields.
+/// goes to sleep when none has come for as long as a rank of one machine yields. Ranks that share cores go to sleep even
+/// while messages come, because one that yields again and again delays the ranks that it waits for.
 class HostsClock final : public SharedClock {
  public:
   HostsClock(HostsEngine& engine, int cores)
-      : SharedClock(engine.here().count, cores, patience_of(engine.here().count, cores)), engine_(engine) {}
+      : SharedClock(engine.here().count, cores, patience_of(engine.here().count, cores)),
+        engine_(engine),
+        has_core_(engine.here().count <= cores) {}
 
   void idle(int round) override {
     if (engine_.progress()) return;
-    const std::uint64_t arrivals = engine_.arrivals();
-    if (std::exchange(arrivals_, arrivals) != arrivals || round < first_round_) first_round_ = round;
-    SharedClock::idle(round - first_round_);
+    SharedClock::idle(has_core_ ? rounds_since_arrival(round) : round);
   }
 
  private:
@@ -35,8 +36,14 @@ class HostsClock final : public SharedClock {
     out.pauses = 1;
     return out;
   }
+  int rounds_since_arrival(int round) noexcept {
+    const std::uint64_t arrivals = engine_.arrivals();
+    if (std::exchange(arrivals_, arrivals) != arrivals || round < first_round_) first_round_ = round;
+    return round - first_round_;
+  }
 
   HostsEngine& engine_;
+  bool has_core_;  // to itself
   std::uint64_t arrivals_ = 0;  // that it had when this last idled
   int first_round_ = 0;         // after the last one that came
 };
