@@ -15,8 +15,8 @@
 namespace tranship {
 
 /// A rank that idles serves the messages that have come to it first. A rank that waits looks for them each time, and
-/// goes to sleep when none has come for as long as a rank of one machine yields. Ranks that share cores go to sleep even
-/// while messages come, because one that yields again and again delays the ranks that it waits for.
+/// goes to sleep when none has come for as long as a rank of one machine yields. Ranks that share cores go to sleep
+/// even while messages come, because one that yields again and again delays the ranks that it waits for.
 class HostsClock final : public SharedClock {
  public:
   HostsClock(HostsEngine& engine, int cores)
@@ -43,7 +43,7 @@ class HostsClock final : public SharedClock {
   }
 
   HostsEngine& engine_;
-  bool has_core_;  // to itself
+  bool has_core_;               // to itself
   std::uint64_t arrivals_ = 0;  // that it had when this last idled
   int first_round_ = 0;         // after the last one that came
 };
