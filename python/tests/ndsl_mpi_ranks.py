@@ -113,7 +113,7 @@ def faults(size, rank, mpi):
         lambda: tile.gather(right, other if rank == 0 else None),
         lambda: tile.gather(Quantity(right.data.astype("f4"), ["j", "i"], "") if odd else right),
     ):
-        fails(call, "has refused it|has extents|of extents|has a part of float64 .* one of float32")
+        fails(call, "has refused it|has extents|of extents|with extents|has a part of float64 .* one of float32")
     tile.gather(right)
     # A collective that a rank does not take part in.
     late = MPIComm(mpi.COMM_WORLD.Dup(), timeout=0.5)

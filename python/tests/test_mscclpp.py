@@ -674,7 +674,7 @@ def test_an_input_keeps_its_values(case):
         execute = ts.make_program("allreduce/ring", 2).executor(world, 3, dtype, "max")
         if kept is not None:
             return execute(given).tolist()
-        with pytest.raises(ts.InvalidUse, match=f"an input of {np.asarray(given).dtype} .* {np.dtype(dtype)}"):
+        with pytest.raises(ts.InvalidUse, match=f"the input has elements {np.asarray(given).dtype}, the program {np.dtype(dtype)}"):
             execute(given)
         return None
 
@@ -859,7 +859,7 @@ def test_arguments_that_are_none_are_named(tmp_path):
             lambda: together.broadcast(values, 2**31): int32 + f"{2**31}",
             lambda: together.use("allreduce/ring", 1.5): int64 + "1.5",
             lambda: together.algorithm_for("allreduce", 1.5): int64 + "1.5",
-            lambda: together.algorithm_for("allreduce", -3): "allreduce for messages of -3 bytes",
+            lambda: together.algorithm_for("allreduce", -3): "allreduce: a message of -3 bytes is not possible",
             lambda: program.executor(world, 1.5): int64 + "1.5",
             lambda: program.executor(world, 2**63): int64 + f"{2**63}",
             lambda: program.executor(world, 1, op=3): "expected a text, not 3",

@@ -171,7 +171,7 @@ def test_waits_on_vectors(pes):
         assert nvshmem.test_all(flags, eq, want) and nvshmem.test_some(flags, eq, want) == list(range(n))
         assert nvshmem.wait_until_any(flags, eq, want, status) is None
         assert nvshmem.wait_until_some(flags[:0], eq, 1) == [] and nvshmem.test_all(flags[:0], eq, 1)
-        with pytest.raises(nvshmem.NvshmemInvalid, match=f"{n + 1} for {n}"):
+        with pytest.raises(nvshmem.NvshmemInvalid, match=f"{n + 1} values for {n} variable"):
             nvshmem.test_all(flags, eq, np.zeros(n + 1, "int64"))
         nvshmem.barrier_all()
 
