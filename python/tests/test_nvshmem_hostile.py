@@ -308,7 +308,7 @@ def test_compiled_calls_refuse_what_python_refuses():
             (lambda: reduce(frozen, y), "read-only"),
             (lambda: test(i, 2**32), "does not fit"),
             (lambda: all_of(x[::2], 0), "side by side"),
-            (lambda: all_of(x, np.zeros(3, "int64")), "3 for 4"),
+            (lambda: all_of(x, np.zeros(3, "int64")), "3 values for 4 variables"),
             (lambda: all_of(i, 2**40), "does not fit"),
             (lambda: all_of(i, np.array([0, 2**40])), "does not fit"),
             (lambda: all_of(x, 0.5), "not float64"),
