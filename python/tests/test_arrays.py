@@ -530,7 +530,7 @@ def test_plans_are_saved_loaded_and_run(run, tmp_path):
             (lambda: ts.halo(u, plan=plans["turn"]), ts.Mismatch, "kind redistribution"),
             (lambda: ts.Redistribution(u, w, plan=plans["halo"]), ts.Mismatch, "kind halo"),
             (lambda: ts.halo(other, plan=plans["halo"]), ts.Mismatch, "the plan was made for an array of type f64"),
-            (lambda: ts.Redistribution(w, u, plan=plans["turn"]), ts.Mismatch, "the plan was made for an array of type f64"),
+            (lambda: ts.Redistribution(w, u, plan=plans["turn"]), ts.Mismatch, "the plan was made for a source of type f64"),
             (lambda: ts.halo(u, plan=plans["halo"], depth=1), ts.InvalidUse, "these or a plan, not both"),
             (lambda: ts.halo(u, plan=plans["give"], adjoint=True), ts.InvalidUse, "these or a plan, not both"),
             (lambda: ts.Redistribution(u, w, plan=plans["turn"], part=((0, 0), (0, 0), (1, 1))), ts.InvalidUse, "part"),
