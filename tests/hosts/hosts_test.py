@@ -251,6 +251,14 @@ class TestOfJobs(unittest.TestCase):
         self.assertLess(outcome.seconds, TIMEOUT_S / 2)
 
     @of_each_mpi
+    def test_an_abort_of_mpi_after_the_work_is_told_apart(self, mpi):
+        done, fails = 'echo 0 >"$TRANSHIP_TEST_DONE_DIR/0"; ', "exit 1"
+        aborts = "echo Error in system call pthread_mutex_destroy; echo PMPI_Finalize; exit 1"
+        for script, status in ((done + aborts, jobs.FINALISE_HANGS), (aborts, jobs.FAILED), (done + fails, jobs.FAILED)):
+            outcome = launch(mpi, self.hosts, 1, "block", ["sh", "-c", script], TIMEOUT_S)
+            self.assertEqual(outcome.status, status, (script, outcome.output))
+
+    @of_each_mpi
     def test_a_hang_after_work_that_failed_is_a_failure(self, mpi):
         script = 'echo 1 >"$TRANSHIP_TEST_DONE_DIR/0"; sleep 600'
         self.assertEqual(launch(mpi, self.hosts, 1, "block", ["sh", "-c", script], TIMEOUT_S, grace=0.1).status, jobs.FAILED)

@@ -14,6 +14,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/mpi/mpi_library.hpp>
+#include <tranship/fabric/mpi/mpi_process.hpp>
 #include <tranship/fabric/mpi/mpi_world.hpp>
 #include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
@@ -104,7 +105,8 @@ int job_size() {
 
 void end_job(bool has_failed) {
   tell_launcher(Job::here().rank(), has_failed);
-  Job::here().mpi().finalise();
+  Job::here().gather(0);  // all have told it before MPI, which may hang or abort then, is finalised
+  finalise_mpi(mpi_library().value());
 }
 
 void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body) {

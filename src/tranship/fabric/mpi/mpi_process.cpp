@@ -28,9 +28,7 @@ void rest_before_finalise(std::string_view version) {
 void finalise_at_exit() {
   const MpiLibrary& library = mpi_library().value();
   const MpiModule& mpi = *library.mpi;
-  if (stays_running || mpi.state() != MpiModule::State::running) return;
-  rest_before_finalise(library.version);
-  mpi.finalise();
+  if (!stays_running && mpi.state() == MpiModule::State::running) finalise_mpi(library);
 }
 
 const char* name_of(MpiThreads threads) {
@@ -67,6 +65,11 @@ void initialise_mpi(const MpiModule& mpi) {
   if (mpi.state() == MpiModule::State::running) return;
   check_mpi(mpi, mpi.initialise(MpiThreads::multiple), "be initialised");
   std::atexit(&finalise_at_exit);
+}
+
+int finalise_mpi(const MpiLibrary& library) {
+  rest_before_finalise(library.version);
+  return library.mpi->finalise();
 }
 
 void leave_mpi_running() noexcept {

@@ -15,6 +15,8 @@ bool mpi_launcher_waits();
 /// Initialises MPI where that has not been done, and finalises it at the end of the process then. Throws `invalid_use`
 /// where MPI has been finalised, and `io`.
 void initialise_mpi(const MpiModule& mpi);
+/// Finalises the MPI of this process, after a rest where it needs one. Returns the code of MPI_Finalize.
+int finalise_mpi(const MpiLibrary& library);
 /// It is not finalised at the end, which would wait for processes that are gone.
 void leave_mpi_running() noexcept;
 
