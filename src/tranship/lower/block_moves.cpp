@@ -35,7 +35,7 @@ void append_rows(const BlockMove& first, long long row_length, std::span<const R
       block.source_strides[block.dims] = source;
       block.target_strides[block.dims++] = target;
     };
-    if (last > at) append(static_cast<long long>(last - at + 1), step(at).source, step(at).target);
+    if (last > at) append(static_cast<long long>(last - at) + 1, step(at).source, step(at).target);
     append(row_length, move.width, move.width);
     out.push_back(move);
     at = last + 1;
