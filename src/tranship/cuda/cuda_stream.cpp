@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -131,7 +132,7 @@ CudaStream::~CudaStream() {
       settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
     } catch (const Error&) {
       // A stream that hangs keeps the memory that it may use, for good.
-      [[maybe_unused]] const auto* const kept = new std::vector<Running>(std::move(prepared_));
+      [[maybe_unused]] const auto* const kept = new (std::nothrow) std::vector<Running>(std::move(prepared_));
       return;
     }
   for (const Staged& one : staged_) unit_.staging->free(one.block);
