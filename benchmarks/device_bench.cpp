@@ -148,11 +148,6 @@ class CardBench {
     const cuda::software::KernelCounts before = counted();
     act();
     const cuda::software::KernelCounts after = counted();
-    const double lanes = double(after.lanes - before.lanes);
-    if (const std::string name = work.name + ", time of 1000 lanes"; report_.wants(name)) {
-      const auto ns = bench::medians_ns({{act}}, report_.measure_options());
-      report_.add({.name = name, .unit = "ms", .ours = ns[0] * 1e-6 * 1000 / lanes, .target = 1});
-    }
     const double sectors =
         double(after.loads.sectors - before.loads.sectors + after.stores.sectors - before.stores.sectors);
     const double fewest = double(after.loads.sectors_fewest - before.loads.sectors_fewest +
