@@ -436,6 +436,21 @@ TEST_F(Cards, a_list_of_moves_wants_memory_that_the_card_reaches) {
   }
 }
 
+TEST_F(Cards, a_list_of_moves_stays_with_the_devices_that_prepared_it) {
+  const BlockMove move{.source_base = 0, .target_base = 1, .block = row_of(64, 4), .width = 4};
+  Devices others(DevicesOptions{.kinds = {CudaDevices{.cards = {0}}}});
+  const auto list = others.make_stream(card)->prepare({&move, 1}, std::vector{4, 4});
+  const Bytes on_card(driver(), Where::card, 512);
+  std::byte* const bases[] = {on_card.data(), on_card.data() + 256};
+  try {
+    stream->move_list(list, bases);
+    FAIL() << "a list runs on a card that may be another one";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+    EXPECT_NE(std::string_view(error.message()).find("of other Devices"), std::string_view::npos) << error.message();
+  }
+}
+
 TEST_F(Cards, a_list_of_moves_has_as_many_bases_and_pieces_as_it_likes) {
   constexpr int count = 100;
   Random random(1);

@@ -24,8 +24,10 @@ CardMoves::CardMoves(Unit& unit, std::span<const BlockMove> moves, std::span<con
   if (maps.empty() && !copies.empty()) parts_.push_back({.moves = std::move(copies)});
   try {
     for (Part& part : parts_) {
-      part.list = std::make_unique<packing::PieceList>(list_of(part, alignments_, unit_.card.parts().multiprocessors));
-      upload(part);
+      const Card::Parts& card = unit_.card.parts();
+      const packing::PieceList list = list_of(part, alignments_, card.multiprocessors);
+      part.kernel = moving_kernel(card.kernels, list, part.arithmetic);
+      upload(part, list);
     }
   } catch (...) {
     give_back();
@@ -51,9 +53,9 @@ packing::PieceList CardMoves::list_of(const Part& part, std::vector<int> alignme
   return out;
 }
 
-void CardMoves::upload(Part& part) {
-  if (!ListImage::is_needed(*part.list)) return write_few(*part.list, part.args);
-  const ListImage image(*part.list);
+void CardMoves::upload(Part& part, const packing::PieceList& list) {
+  if (!ListImage::is_needed(list)) return write_few(list, part.args);
+  const ListImage image(list);
   part.size_bytes = image.size_bytes();
   part.pinned = static_cast<std::byte*>(unit_.allocate_pinned(part.size_bytes));
   if (!part.pinned)

@@ -2,7 +2,6 @@
 // full.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,7 +18,7 @@ class CardMoves final : public PreparedMoves {
   struct Part {
     Arithmetic arithmetic = Arithmetic::none;  ///< none where nothing is mapped
     std::vector<BlockMove> moves;
-    std::unique_ptr<packing::PieceList> list;
+    CUkernel kernel = nullptr;
     ListArgs args{};
     std::byte* on_card = nullptr;
     std::byte* pinned = nullptr;
@@ -32,11 +31,11 @@ class CardMoves final : public PreparedMoves {
   const Unit& unit() const noexcept { return unit_; }
   const std::vector<int>& alignments() const noexcept { return alignments_; }
   const std::vector<Part>& parts() const noexcept { return parts_; }
-  /// Returns the part's list for bases of other alignments. Throws `invalid_use` where elements are not aligned.
+  /// Returns the part's list for bases of these alignments. Throws `invalid_use` where elements are not aligned.
   static packing::PieceList list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors);
 
  private:
-  void upload(Part& part);
+  void upload(Part& part, const packing::PieceList& list);
   void give_back() noexcept;
 
   Unit& unit_;

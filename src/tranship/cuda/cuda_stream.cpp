@@ -531,9 +531,10 @@ void CudaStream::move(std::span<const StreamCopy> copies) {
     }
   }
   if (list.pieces().empty()) return;
-  list.lay_out(unit_.card.parts().multiprocessors);
+  const Card::Parts& parts = unit_.card.parts();
+  list.lay_out(parts.multiprocessors);
   MoveArgs args{};
-  launch(move_kernel(list, Arithmetic::none), list, args, &args);
+  launch(moving_kernel(parts.kernels, list, Arithmetic::none), list, args, &args);
 }
 
 /// Launches a kernel over a list that is laid out. `args` is a part of `all_args`, which are the kernel's.
@@ -569,14 +570,6 @@ void CudaStream::launch_over(CUkernel kernel, unsigned groups, void* all_args) {
                      1, 1, packing::pack_lanes, 1, 1, 0, handle(), all, nullptr);
 }
 
-CUkernel CudaStream::move_kernel(const packing::PieceList& list, Arithmetic arithmetic) {
-  const KernelTable& kernels = unit_.card.parts().kernels;
-  if (arithmetic != Arithmetic::none) return kernels.map[std::size_t(arithmetic)];
-  return list.has_transposed()                         ? kernels.move_tiled
-         : list.lane_vectors() > packing::lean_vectors ? kernels.move_deep
-                                                       : kernels.move_lean;
-}
-
 // Lists that are prepared.
 
 std::shared_ptr<const PreparedMoves> CudaStream::prepare(std::span<const BlockMove> moves,
@@ -593,8 +586,9 @@ std::shared_ptr<const PreparedMoves> CudaStream::prepare(std::span<const BlockMo
 /// Bases that the card reaches. Many of them lie in pinned memory, for the launch that is given next.
 packing::Bases CudaStream::reached_bases(std::span<std::byte* const> bases) {
   const CopyBlock one_byte{};
+  Range known;  // the memory of the card that the base before is in
   for (std::size_t i = 0; i < bases.size(); ++i)
-    if (bases[i] && side_of(one_byte, one_byte.source_strides, 1, bases[i]) == Side::pageable)
+    if (bases[i] && side_of(one_byte, one_byte.source_strides, 1, bases[i], &known) == Side::pageable)
       throw_error(ErrorCode::invalid_use,
                   "base {} of a list of moves is memory of the host that {} does not reach: register it, or copy it to "
                   "the card",
@@ -623,27 +617,31 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   if (!list)
     throw_error(ErrorCode::invalid_use, "a list of moves was not prepared by a stream of {}", to_string(device()));
   check_prepared(list->unit().device(), device(), list->alignments().size(), bases.size());
+  // Another set of devices may number its cards in another way.
+  if (&list->unit() != &unit_)
+    throw_error(ErrorCode::invalid_use, "a list of moves was prepared for {} of other Devices", to_string(device()));
   begin();
   const Current current(unit_.card);
   const packing::Bases at = reached_bases(bases);
   hold(moves);
-  std::vector<int> alignments = list->alignments();
-  bool is_aligned = true;
-  for (std::size_t i = 0; i < bases.size(); ++i) {
-    const auto address = reinterpret_cast<std::uintptr_t>(bases[i]);
-    is_aligned &= address % std::uintptr_t(alignments[i]) == 0;
-    alignments[i] = address % 16 == 0 ? 16 : int(address & -address);
-  }
+  const auto alignment = [](const std::byte* base) {
+    const auto address = reinterpret_cast<std::uintptr_t>(base);
+    return address % 16 == 0 ? 16 : int(address & -address);
+  };
+  const bool is_aligned = std::equal(bases.begin(), bases.end(), list->alignments().begin(),
+                                     [&](const std::byte* base, int wanted) { return alignment(base) >= wanted; });
   for (const CardMoves::Part& part : list->parts()) {
-    const packing::PieceList* pieces = part.list.get();
     MoveArgs args = part.args;
     args.bases = at;
     if (is_aligned) {
-      launch_over(move_kernel(*pieces, part.arithmetic), args.list.groups, &args);
+      launch_over(part.kernel, args.list.groups, &args);
       continue;
     }
-    const packing::PieceList anew = CardMoves::list_of(part, alignments, unit_.card.parts().multiprocessors);
-    launch(move_kernel(anew, part.arithmetic), anew, args, &args);
+    std::vector<int> alignments(bases.size());
+    std::transform(bases.begin(), bases.end(), alignments.begin(), alignment);
+    const Card::Parts& card = unit_.card.parts();
+    const packing::PieceList anew = CardMoves::list_of(part, std::move(alignments), card.multiprocessors);
+    launch(moving_kernel(card.kernels, anew, part.arithmetic), anew, args, &args);
   }
   give();
   prepared_.back().number = given_.load(std::memory_order_acquire);

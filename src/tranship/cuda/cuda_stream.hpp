@@ -118,7 +118,6 @@ class CudaStream final : public Stream {
   void move(std::span<const StreamCopy> copies);
   void launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args);
   void launch_over(CUkernel kernel, unsigned groups, void* all_args);
-  CUkernel move_kernel(const packing::PieceList& list, Arithmetic arithmetic);
   void hold(const std::shared_ptr<const PreparedMoves>& moves);
   packing::Bases reached_bases(std::span<std::byte* const> bases);
   void combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source, Side source_side,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <tranship/cuda/card.hpp>
 #include <tranship/cuda/kernels.hpp>
 #include <tranship/kernels/host/piece_list.hpp>
 
@@ -40,6 +41,14 @@ class ListImage {
   const packing::PieceList& list_;
   packing::PieceListView view_;
 };
+
+/// Returns the kernel that moves a list whose maps, if it has any, are of this arithmetic; none if it only copies.
+inline CUkernel moving_kernel(const KernelTable& kernels, const packing::PieceList& list, Arithmetic arithmetic) {
+  if (arithmetic != Arithmetic::none) return kernels.map[std::size_t(arithmetic)];
+  return list.has_transposed()                         ? kernels.move_tiled
+         : list.lane_vectors() > packing::lean_vectors ? kernels.move_deep
+                                                       : kernels.move_lean;
+}
 
 /// Writes a list that needs no image into the arguments of its launch.
 inline void write_few(const packing::PieceList& list, ListArgs& args) {

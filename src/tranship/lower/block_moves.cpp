@@ -101,7 +101,7 @@ void append_block(BlockMove move, bool keeps_order, Lists& lists) {
   }
 }
 
-void append_lattice(const LoweredMove& lowered, const BlockMove& first, std::vector<BlockMove>& out) {
+void append_lattice(const LoweredMove& lowered, const BlockMove& first, bool keeps_order, Lists& lists) {
   const auto d = std::size_t(lowered.lattice_dim);
   const long long source_stride = lowered.block.source_strides[d], target_stride = lowered.block.target_strides[d];
   LoweredMove stretch = lowered;
@@ -113,7 +113,7 @@ void append_lattice(const LoweredMove& lowered, const BlockMove& first, std::vec
     move.source_offset += lowered.unpacks() ? staged : walk.source() * source_stride;
     move.target_offset += lowered.packs() ? staged : walk.target() * target_stride;
     staged += element_count(move.block) * move.width;
-    out.push_back(move);
+    append_block(move, keeps_order, lists);
   }
 }
 
@@ -135,7 +135,7 @@ Lists block_moves(std::span<const LoweredMove> moves, MoveOrder order, FunctionR
     if (lowered.is_indexed)
       append_indexed(lowered, move, keeps_order, out);
     else if (lowered.lattice)
-      append_lattice(lowered, move, out.back());
+      append_lattice(lowered, move, keeps_order, out);
     else
       append_block(move, keeps_order, out);
   }

@@ -43,7 +43,7 @@ struct StreamCopy {
   void* target = nullptr;
 };
 
-/// A list of moves that a device has made ready; see Stream::prepare.
+/// A list of moves that a device has made ready; see Stream::prepare. The Devices of the stream must outlive it.
 class PreparedMoves {
  public:
   virtual ~PreparedMoves() = default;
