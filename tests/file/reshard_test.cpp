@@ -654,7 +654,7 @@ TEST(Reshard, RefusesAndChangesNothing) {
        "f64[5,6] @ 2x1 : block, whole",
        plain,
        ErrorCode::mismatch,
-       {"names one file, but the layout has 2 parts"}},
+       {"is a file of 1 part, the layout has 2"}},
       {"from is not what the manifest says",
        none,
        "parts",
