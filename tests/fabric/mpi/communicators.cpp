@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -186,6 +187,15 @@ TEST_P(Communicators, stay_the_programs_own) {
     MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     EXPECT_EQ(sum, ranks * (ranks - 1) / 2);
   }
+}
+
+TEST_P(Communicators, are_refused_on_a_thread_that_may_not_call_mpi) {
+  int level = -1;
+  MPI_Query_thread(&level);
+  if (level >= MPI_THREAD_SERIALIZED) GTEST_SKIP() << "every thread may call this MPI";
+  std::string error;
+  std::thread([&] { error = error_of([] { join_mpi(MPI_COMM_WORLD); }); }).join();
+  expect_refused(error, "invalid_use", level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE");
 }
 
 TEST_P(Communicators, are_refused_where_heaps_differ) {

@@ -3,6 +3,7 @@
 #include "tranship/fabric/mpi/mpi_wire.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "support/error_of.hpp"
 #include "support/mpi_model.hpp"
@@ -595,6 +597,31 @@ TEST(MpiWire, a_rank_that_has_parted_meets_a_peer_and_parts_from_it) {
   }
   EXPECT_EQ(model.left_over(), 0u);
   EXPECT_EQ(model.fault(), "");
+}
+
+TEST(MpiWire, memory_is_that_of_peers_that_were_met) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer has an allocator of its own";
+  constexpr Rank ranks = 10'000, met = 1000;
+  const auto allocated_bytes = [] { return std::int64_t(mallinfo2().uordblks + mallinfo2().hblkhd); };
+  MpiModel model({.ranks = ranks});
+  const MpiHandle comm = model.open();
+  const std::int64_t before = allocated_bytes();
+  MpiWire wire(model.table(), comm, {});
+  const std::int64_t alone_bytes = allocated_bytes() - before;
+  // The model keeps both messages to a peer; the wire meets the peer with the first of them.
+  const auto send_to_each = [&] {
+    const std::uint32_t number = 0;
+    const std::int64_t at_first = allocated_bytes();
+    for (Rank peer = 1; peer <= met; ++peer) wire.send(peer, std::as_bytes(std::span(&number, 1)), {}, nullptr);
+    return allocated_bytes() - at_first;
+  };
+  const std::int64_t with_state = send_to_each(), peer_bytes = (with_state - send_to_each()) / met;
+  std::printf("a rank of %d: %lld bytes, and %lld for each peer that it has met\n", ranks, (long long)alone_bytes,
+              (long long)peer_bytes);
+  const MpiWire::Sizes sizes;
+  EXPECT_LE(alone_bytes, std::int64_t(sizes.receives) * std::int64_t(sizes.short_bytes) + 16 * 1024);
+  EXPECT_GT(peer_bytes, 0);
+  EXPECT_LE(peer_bytes, 4 * 1024);
 }
 
 TEST(MpiWire, a_rank_that_makes_no_progress_is_sent_no_more_than_its_window) {

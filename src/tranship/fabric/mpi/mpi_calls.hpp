@@ -68,6 +68,12 @@ inline MpiThreads threads() {
   return level == MPI_THREAD_FUNNELED ? MpiThreads::funneled : MpiThreads::single;
 }
 
+inline bool is_main_thread() {
+  int is_main = 0;
+  MPI_Is_thread_main(&is_main);
+  return is_main != 0;
+}
+
 inline int initialise(MpiThreads wanted) {
   constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
   int provided = 0;
@@ -187,6 +193,7 @@ inline constexpr MpiModule calls{
     .abi = abi,
     .state = state,
     .threads = threads,
+    .is_main_thread = is_main_thread,
     .initialise = initialise,
     .finalise = [] { return MPI_Finalize(); },
     .at_finalise = at_finalise,

@@ -16,7 +16,7 @@ using MpiHandle = std::uint64_t;
 enum class MpiThreads : std::int32_t { single, funneled, serialized, multiple };
 
 struct MpiModule {
-  static constexpr std::uint32_t version_here = 1;
+  static constexpr std::uint32_t version_here = 2;
   static constexpr int any_source = -1;
 
   enum class State : std::int32_t { before, running, finalised };
@@ -30,6 +30,8 @@ struct MpiModule {
 
   State (*state)();
   MpiThreads (*threads)();
+  /// Returns true on the thread that has initialised MPI.
+  bool (*is_main_thread)();
   // All that follows returns 0, or a code for error_text.
   int (*initialise)(MpiThreads wanted);
   int (*finalise)();

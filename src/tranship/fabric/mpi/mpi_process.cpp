@@ -31,12 +31,6 @@ void finalise_at_exit() {
   if (!stays_running && mpi.state() == MpiModule::State::running) finalise_mpi(library);
 }
 
-const char* name_of(MpiThreads threads) {
-  constexpr const char* names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
-                                   "MPI_THREAD_MULTIPLE"};
-  return names[std::size_t(threads)];
-}
-
 std::vector<std::string> interfaces_here() {
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0) return {};
@@ -53,6 +47,12 @@ std::vector<std::string> interfaces_here() {
 }
 
 }  // namespace
+
+const char* name_of(MpiThreads threads) {
+  constexpr const char* names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+                                   "MPI_THREAD_MULTIPLE"};
+  return names[std::size_t(threads)];
+}
 
 bool mpi_launcher_waits() {
   const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };

@@ -9,6 +9,9 @@
 
 namespace tranship {
 
+/// Returns "MPI_THREAD_SINGLE" and so on.
+const char* name_of(MpiThreads threads);
+
 /// Returns true when the launcher of an MPI waits for this process to initialise it.
 bool mpi_launcher_waits();
 

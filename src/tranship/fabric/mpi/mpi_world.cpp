@@ -430,6 +430,11 @@ RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& opti
                 "in this process MPI {}: join a world by a communicator between MPI_Init and MPI_Finalize",
                 mpi.state() == MpiModule::State::before ? "has not been initialised (a session alone does not do that)"
                                                         : "has been finalised");
+  if (mpi.threads() <= MpiThreads::funneled && !mpi.is_main_thread())
+    throw_error(ErrorCode::invalid_use,
+                "MPI was initialised with {}, and this is not the thread that has initialised it: join a world on that "
+                "thread, or initialise MPI with MPI_THREAD_MULTIPLE",
+                name_of(mpi.threads()));
   LeftWorlds::of_process().free_some();
   RankScope scope = SetUp(mpi, options).join(comm, SetUp::Leaving::at_once);
   scope.world().set_interrupt_check(options.interrupt_check);
