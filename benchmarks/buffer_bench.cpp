@@ -1,6 +1,6 @@
-// buffer: what leases cost that copy nothing, against how often the buffer is cut into regions, and what the cuts cost;
-// how fast stale copies are refreshed, beside memcpy of as many bytes; and what others copy, and how long they take,
-// for the same sequences of uses. Devices are fake ones, in the same memory, so a copy is a memcpy.
+// buffer: the cost of leases that copy nothing, against the number of regions of the buffer, and the cost of cutting
+// regions; the speed of refreshing stale copies, beside memcpy of as many bytes; and the bytes and times of other
+// libraries for the same sequences of uses. Devices are fake ones, in the same memory, so a copy is a memcpy.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -49,7 +49,7 @@ void measure_leases(bench::Report& report) {
   report.add({.name = name, .unit = "ms", .better = Better::lower, .ours = ns[0] * 1e-6, .target = 50});
 }
 
-/// A buffer whose regions are valid here and there in turns.
+/// Measures a buffer whose regions are valid alternately on the host and on the device.
 void measure_regions(bench::Report& report, Index regions) {
   const std::string name = fmt::format("lease to read one of {} regions", regions);
   if (!report.wants(name)) return;
@@ -70,7 +70,7 @@ void measure_regions(bench::Report& report, Index regions) {
   report.add({.name = name, .unit = "ns", .better = Better::lower, .ours = ns[0]});
 }
 
-/// Writes on a device that cut as many regions out of what the host holds.
+/// Measures writes on a device, each of which cuts a region out of the host's valid copy.
 void measure_cuts(bench::Report& report, Index regions) {
   const std::string name = fmt::format("cut of one of {} regions", regions);
   if (!report.wants(name)) return;

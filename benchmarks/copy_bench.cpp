@@ -23,7 +23,7 @@ using bench::Better;
 
 using Bytes = std::vector<unsigned char>;
 
-/// What is moved: `blocks` alike, each `source_step` and `target_step` bytes after the one before.
+/// A case moves `blocks` equal blocks, each `source_step` and `target_step` bytes after the one before.
 struct Case {
   std::string name;
   CopyBlock block;
@@ -33,7 +33,7 @@ struct Case {
   long long blocks = 1;
   long long source_step = 0;
   long long target_step = 0;
-  /// Least speed, as a part of the limit's.
+  /// The least speed, as a fraction of the limit.
   std::optional<double> goal = std::nullopt;
 };
 
@@ -141,7 +141,7 @@ void measure(bench::Report& report, const Case& c) {
   move_by_hand(c, source.data(), expected.data());
   if (target != expected) throw_error(ErrorCode::internal, "case '{}': the strided move moved other bytes", c.name);
 
-  // memcpy gets as many bytes of the same memory where they are there, so that caches hold as much of it.
+  // memcpy gets as many bytes of the same memory if there are enough, so that caches hold the same part of it.
   const auto bytes = static_cast<std::size_t>(moved_bytes(c));
   if (source.size() < bytes || expected.size() < bytes)
     throw_error(ErrorCode::internal, "case '{}': {} bytes for memcpy, needs {}", c.name, source.size(), bytes);
@@ -165,7 +165,7 @@ void measure(bench::Report& report, const Case& c) {
   report.add(std::move(row));
 }
 
-/// What the published table asks of runs from memory.
+/// The goals of the published table for runs from memory, as fractions of the limit.
 std::optional<double> goal_of_runs(long long bytes) {
   if (bytes >= 1536) return 0.9;
   if (bytes >= 512) return 0.64;
@@ -214,8 +214,8 @@ void measure_plain(bench::Report& report) {
   }
 }
 
-/// Of what has just been written to where the last one has been read since, as exchanges find it; source and target lie
-/// `apart_bytes` from alike in their lines.
+/// Copies data that has just been written to a place that has been read since the last copy, as exchanges do. Within
+/// their cache lines, source and target are offset by `apart_bytes`.
 void measure_large(bench::Report& report, long long kib, int apart_bytes) {
   const std::string name = fmt::format("large copy of {} KiB, rewritten before, {}", kib,
                                        apart_bytes == 0 ? "lines alike" : fmt::format("{} bytes apart", apart_bytes));

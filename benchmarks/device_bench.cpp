@@ -1,7 +1,7 @@
-// device: lists of moves that a card holds ready, by one launch each: NDSL's halo regions, transposes and corner turns.
-// On a real card, times beside a copy of the card of as many bytes, and beside a launch for each region. On a software
-// card (TRANSHIP_CUDA=software), which has no times that mean anything, launches, and sectors of 32 bytes beside the
-// fewest that hold the data. What other libraries take is measured by ./do device.
+// device: prepared lists of moves on a card, one launch each: NDSL's halo regions, transposes and corner turns. On a
+// real card it measures times, beside a copy of as many bytes by the card and beside a launch for each region. On a
+// software card (TRANSHIP_CUDA=software), whose times mean nothing, it counts launches, and sectors of 32 bytes beside
+// the fewest that hold the data. `./do device` measures other libraries.
 #if defined(TRANSHIP_BENCH_CARDS)
 
 #include <array>
@@ -31,7 +31,7 @@ struct Region {
   long long i, j, i_count, j_count;
 };
 
-/// A work: moves between bases, each base of so many bytes.
+/// A work: moves between bases, of which base i has `base_bytes[i]` bytes.
 struct Work {
   std::string name;
   std::vector<BlockMove> moves;

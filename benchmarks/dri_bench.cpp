@@ -2,13 +2,14 @@
 // columns. Ours goes through a channel with two buffers on each side; the peers do the same work frame by frame. GB/s
 // count the bytes of each frame once, over the time that writing, moving and reading it takes.
 //
-// And how much of the moving disappears behind computing between two disjoint groups. With the times of moving frames,
-// of computing on them, and of both together, the hidden share is (move + compute - both) / min(move, compute). Its
-// limit is the same quotient for copies by hand of the same threads. Processors that copy cannot compute: little can
-// be hidden where all ranks compute, and all of it where one side has the time to copy and a core of its own. "Moving"
-// writes and reads a number in each cache line, because lines that nobody changes would stay in the caches of all.
+// The second part measures how much of the moving is hidden behind computing between two disjoint groups. With the
+// times of moving frames, of computing on them, and of both together, the hidden share is
+// (move + compute - both) / min(move, compute). Its limit is the same quotient for copies by hand of the same threads.
+// Processors that copy cannot compute: little can be hidden where all ranks compute, and all of it where one side has
+// the time to copy and a core of its own. "Moving" writes and reads a number in each cache line, because unchanged
+// lines would stay in the caches of all ranks.
 //
-// And loops over views of vsip.h beside the same loops over a pointer and strides, which are their limit.
+// The third part measures loops over views of vsip.h beside loops over a pointer and strides, which are their limit.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -64,11 +65,11 @@ struct Turn {
   }
 };
 
-/// What a rank does with a frame before it sends it, or after it has received it.
+/// The work of a rank on a frame before it sends it, or after it has received it.
 using Act = std::function<void(double* cells, std::int64_t count)>;
 
 void compute(double* cells, std::int64_t count) {
-  // Takes about as long as moving on the machine on which it was chosen.
+  // Computing took about as long as moving on the machine on which this number was chosen.
   constexpr int steps = 8;
   for (std::int64_t i = 0; i < count; ++i) {
     double x = cells[i];
@@ -85,7 +86,7 @@ void touch(double* cells, std::int64_t count) {
 class Mover {
  public:
   virtual ~Mover() = default;
-  /// Moves all frames; this rank does `act` on its side of each. Collective.
+  /// Moves all frames; this rank calls `act` for its side of each. Collective.
   virtual void run(const Act& act) = 0;
 };
 
@@ -114,10 +115,10 @@ class ByPipe final : public Mover {
   Pipe pipe_;
 };
 
-/// What the threads share that do it by hand.
+/// The state that the threads of ByHand share.
 struct Shared {
   std::array<std::array<double*, buffers>, ranks_max> memory = {};
-  /// Of a sender: frames that its receivers may have. Of a receiver: frames that it does not need any more.
+  /// For a sender, the number of frames that its receivers may use; for a receiver, the number that it has released.
   std::array<std::atomic<std::int64_t>, ranks_max> done = {};
 };
 
@@ -186,7 +187,7 @@ class ByHand final : public Mover {
   std::int64_t frame_ = 0;
 };
 
-/// Elements that are wrong on this rank in frames whose elements are numbered.
+/// Moves frames whose elements are numbered, and returns the number of wrong elements on this rank.
 std::int64_t count_wrong(Mover& mover, const Turn& turn, int rank) {
   const bool sends = turn.sends(rank);
   const std::int64_t width = sends ? turn.n : turn.columns();
@@ -206,7 +207,7 @@ std::int64_t count_wrong(Mover& mover, const Turn& turn, int rank) {
   return wrong;
 }
 
-/// In milliseconds for a frame.
+/// Times in milliseconds for a frame.
 struct HidingTimes {
   double move = 0, compute = 0, both = 0;
 

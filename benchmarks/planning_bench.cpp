@@ -1,6 +1,6 @@
-// planning: what it costs one rank to plan, against the extent, the number of ranks and the number of dimensions. Time
-// and size must not grow with the extent, and must stay far below the number of pairs of ranks. Then what is done with
-// plans and layouts before anything moves: they are checked, explained, loaded, relabelled and connected.
+// planning: the cost of a plan on one rank, against the extent, the number of ranks and the number of dimensions. Time
+// and size must not grow with the extent, and must stay far below the number of pairs of ranks. Other cases measure the
+// use of plans and layouts before anything moves: they are checked, explained, loaded, relabelled and connected.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -54,7 +54,7 @@ void measure(bench::Report& report, const std::vector<Case>& cases) {
 
 constexpr double second_us = 1e6;
 
-/// What takes time alone: a row for each case.
+/// A case without a contestant beside it; each makes a row.
 struct Act {
   std::string name;
   std::function<void()> run;
@@ -69,7 +69,7 @@ void measure(bench::Report& report, const std::vector<Act>& acts) {
   }
 }
 
-/// The same parts on the same ranks in a random order.
+/// Returns the distribution with its parts dealt to the same ranks in a random order.
 Distribution shuffled(const Distribution& distribution) {
   std::vector<Rank> ranks = distribution.grid().ranks();
   SplitMix64 random(1);
@@ -128,7 +128,7 @@ void measure_loading(bench::Report& report) {
   measure(report, {{fmt::format("load a plan of {} peers", peers), [&] { (void)load_plan(text); }, second_us / 2}});
 }
 
-/// The ranks are threads. Each channel has memory of its own, of which nothing is touched before it is used.
+/// The ranks are threads. Each channel has memory of its own, which is not touched before it is used.
 void measure_connecting(bench::Report& report) {
   const std::string name = "connect a channel of 2e8 elements, cyclic 64 to cyclic 100, 4 ranks";
   if (!report.wants(name)) return;
@@ -150,7 +150,7 @@ void measure_connecting(bench::Report& report) {
   report.add({.name = name, .unit = "us", .ours = bench::median(us), .target = 5000});
 }
 
-/// A grid of `ranks` (a power of two) over `dims` dimensions, as square as it gets.
+/// Returns a grid of `ranks` (a power of two) over `dims` dimensions, as square as possible.
 Indices square_grid(int dims, Index ranks) {
   Indices out = Indices::filled(dims, 1);
   for (int d = 0; ranks > 1; d = (d + 1) % dims, ranks /= 2) out[d] *= 2;

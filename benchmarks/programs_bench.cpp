@@ -1,9 +1,9 @@
-// programs: what collective operations cost that are programs of channel steps, beside the same by hand in the same
-// memory (the limit), a memcpy of as many bytes, and MPI. Ours twice: ranks that are threads of a process, and ranks
-// that are processes. And what the executor takes for a step that does little.
+// programs: the cost of collective operations that are programs of channel steps, beside the same operations by hand in
+// the same memory (the limit), a memcpy of as many bytes, and MPI. Ours are measured twice: with ranks that are threads
+// of a process, and with ranks that are processes. One case measures the executor with steps that do little.
 //
-// "8 B" and so on are the bytes of the larger of a rank's input and output. Inputs are rewritten before and outputs
-// read after each operation; of small ones, which are repeated for one timing, that is part of the time.
+// "8 B" and the like are the bytes of the larger of a rank's input and output. Inputs are rewritten before and outputs
+// read after each operation; for small operations, which are repeated for one timing, the time includes this.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -33,7 +33,7 @@ constexpr std::pair<Collective, const char*> collectives[] = {{Collective::all_r
                                                               {Collective::reduce_scatter, "reduce_scatter"},
                                                               {Collective::all_to_all, "alltoall"}};
 
-/// What two ranks reach on cores of their own, as prototypes did.
+/// The goal as a multiple of MPI's speed: prototypes reached it with two ranks on cores of their own.
 double ahead_of_mpi(Collective collective, std::int64_t bytes, int ranks) {
   if (collective != Collective::all_reduce || ranks > 2) return 1;
   if (bytes <= 8) return 2;
@@ -47,12 +47,12 @@ void measure(bench::Report& report, Collective collective, const char* name, std
   work.task = contest::Task::collective;
   work.ranks = ranks;
   work.collective = collective;
-  // Every rank has an element for every other one, where they are cut.
+  // Operations that cut their data need an element from every rank for every other one.
   work.bytes = collective == Collective::all_reduce ? bytes : std::max<std::int64_t>(bytes, 8 * ranks);
   // Without a core for each rank, some take milliseconds.
   work.repeats = bytes > 4096 ? 1 : is_crowded ? 8 : bytes <= 64 ? 500 : 100;
   bench::ContestOptions options = report.contest_options();
-  // Short turns and many, so that all contestants see the same of a machine that changes.
+  // Many short turns, so that changes of the machine affect all contestants alike.
   if (bytes <= 1 << 20 && !is_crowded) {
     options.rounds = report.is_quick() ? 9 : 31;
     options.turn_ns /= 8;
@@ -119,7 +119,7 @@ TRANSHIP_BENCH(programs, "collective operations as programs of channel steps, ag
       if (report.is_quick() && (ranks > 2 || collective != Collective::all_reduce)) continue;
       for (const std::int64_t bytes : {8LL, 4LL << 10, 64LL << 10, 1LL << 20, 16LL << 20, 64LL << 20}) {
         if (report.is_quick() && bytes != 8 && bytes != 64 << 10) continue;
-        // Buffers of all contestants are there at once.
+        // The buffers of all contestants exist at the same time.
         if (ranks > 2 && bytes > 16 << 20) continue;
         measure(report, collective, name, bytes, ranks);
       }

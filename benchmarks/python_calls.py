@@ -1,4 +1,4 @@
-"""What calls cost from Python: a halo, a lease, a put, an atomic; and a redistribution as a share of memcpy.
+"""The cost of calls from Python: a halo, a lease, a put, an atomic; and a redistribution as a share of memcpy.
 
 usage: python python_calls.py [--json FILE] [--twin TWIN]
 """

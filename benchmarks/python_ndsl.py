@@ -140,7 +140,7 @@ def per_call_us(call, number, repeats=9):
 
 
 def calls():
-    """Of quantities so small that the call is what takes time."""
+    """Calls on quantities that are small enough for the call itself to take most of the time."""
     from tranship._core import HaloSpec, HaloTransformer
 
     small = np.zeros((12, 12, 4))
@@ -165,7 +165,7 @@ def calls():
 
 
 def sets_in_turn():
-    """An updater of small fields that is started with so many sets of them in turn, on ranks that are threads."""
+    """An updater of small fields that is started with a growing number of sets in turn, on ranks that are threads."""
     import tranship as ts
     from tranship.ndsl import CubedSphereCommunicator, Quantity
 
@@ -262,7 +262,7 @@ def as_exchanges(world):
 
 
 def neighbours(tile):
-    """Of each boundary (j, i): the tile beyond, and the clockwise rotations."""
+    """For each boundary (j, i), the tile beyond it and the clockwise rotations."""
     if tile % 2 == 0:
         steps = {(0, -1): (-2, 1), (0, 1): (1, 0), (1, 0): (2, 3), (-1, 0): (-1, 0)}
     else:

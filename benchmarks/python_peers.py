@@ -56,7 +56,7 @@ def as_tranship(world):
 
 
 def parts(extent, count):
-    """Of each part the first cell and how many; the first ones have one more."""
+    """The first cell and the number of cells of each part; the first parts have one cell more."""
     sizes = [extent // count + (i < extent % count) for i in range(count)]
     return [(sum(sizes[:i]), sizes[i]) for i in range(count)]
 
@@ -139,7 +139,7 @@ def as_mpi4py_fft(comm):
 
 
 def serve(rank, barrier, work):
-    """Does what the pipe of this rank says, and prints on rank 0 how long it took. A pipe costs no time on a core."""
+    """Obeys the commands of this rank's pipe; rank 0 prints the times. Waiting on a pipe takes no time on a core."""
     caches = np.ones(64 << 20, np.uint8)
     with open(pathlib.Path(os.environ["PIPES"]) / str(rank)) as commands:
         for command in commands:
@@ -169,7 +169,7 @@ def be(contestant):
         serve(*{"mpi4py": as_mpi4py, "mpi4py-fft": as_mpi4py_fft}[contestant](MPI.COMM_WORLD))
 
 
-# The one who tells them what to do.
+# The driver, which sends commands to the contestants.
 
 
 class Contestant:

@@ -1,5 +1,5 @@
-// What benchmarks/python_peers.py compares Python with: the same work of tranship in C++, a program of ranks that does
-// what it is told and prints how long that took.
+// The C++ side of benchmarks/python_peers.py: the same work of tranship in C++, in ranks that obey commands and print
+// how long the work took.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,8 +23,8 @@ double value(const ts::Indices& cell) {
   return out;
 }
 
-/// Each command is two words, "turn warm"; "end" is the last. Each rank reads them from a pipe of its own, which costs
-/// no time on a core while others are measured.
+/// Each command is two words, such as "turn warm"; "end" is the last. Each rank reads commands from a pipe of its own,
+/// which takes no time on a core while others are measured.
 void serve(ts::World& world) {
   std::ifstream commands(std::string(std::getenv("PIPES")) + "/" + std::to_string(world.rank()));
   const ts::Index n = std::atoll(std::getenv("TURN_EXTENT")), h = std::atoll(std::getenv("HALO_EXTENT"));
@@ -61,7 +61,7 @@ void serve(ts::World& world) {
   }
 }
 
-/// What benchmarks/python_calls.py compares a compiled function with: one put of 8 bytes after the other, in ns.
+/// The C++ side of benchmarks/python_calls.py, beside functions that Numba compiles: puts of 8 bytes, in ns a put.
 [[gnu::noinline]] void put_many(ts::Context& rma, ts::Symmetric<double> target, std::span<const double> source,
                                 ts::Rank peer, int count) {
   for (int i = 0; i < count; ++i) rma.put(target, source, peer);

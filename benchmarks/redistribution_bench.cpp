@@ -53,7 +53,7 @@ TRANSHIP_BENCH(redistribution, "matrices and pencils between distributions, agai
   for (const int ranks : {2, 4}) {
     for (const std::int64_t n : sizes) {
       const std::string suffix = fmt::format(", {0}x{0}, {1} ranks", n, ranks);
-      // What stays in the caches has goals of its own, whatever the layouts.
+      // Matrices that stay in the caches have goals of their own, whatever the layouts.
       const auto goals = [&](std::vector<GoalRule> of_large) {
         return n >= 4096 ? of_large : std::vector<GoalRule>{{Rivals::by_call, 1.0}, {Rivals::windows, 0.85}};
       };

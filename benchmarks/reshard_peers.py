@@ -157,7 +157,7 @@ class Case:
         parts.end()
 
     def chunks(self, grid, memory):
-        """As large as the largest part, but no larger than rechunker admits and leaves room for."""
+        """Chunks as large as the largest part, but no larger than rechunker admits and leaves room for."""
         out = [-(-n // parts) for n, parts in zip(self.shape, grid)]
         while np.prod(out) * self.dtype.itemsize > memory // 2:
             out[0] = -(-out[0] // 2)
@@ -221,7 +221,7 @@ def cases(quick):
 
 
 def checked(case, command, folder):
-    """The parts of the loop and ours hold the same."""
+    """Checks that the loop's parts and ours hold the same values."""
     case.ours(command, folder / "ours", 64 * MIB)
     case.loop(folder / "loop", 64 * MIB)
     for path in sorted((folder / "loop").glob("*.npy")):

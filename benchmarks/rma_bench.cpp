@@ -1,10 +1,10 @@
-// rma: what it costs to put into, get from and update the memory of another rank, to tell it so, and to meet; beside
-// the same by hand in the same memory (the limit), MPI and OpenSHMEM. Ours twice: ranks that are threads of a process,
-// and ranks that are processes, as those of all peers are.
+// rma: the cost of puts, gets and atomics on the memory of another rank, of signals and of barriers; beside the same by
+// hand in the same memory (the limit), MPI and OpenSHMEM. Ours are measured twice: with ranks that are threads of a
+// process, and with ranks that are processes, like the ranks of all peers.
 //
-// "message": the sender rewrites its bytes, puts them with a signal, the receiver waits for it and reads them; half of
-// there and back. "kernel": what it costs to start one and to end it. Large transfers are followed by a quiet; their
-// limit is one memcpy, and that of a copy by both ranks ("together") a memcpy of one half by each.
+// "message": the sender rewrites its bytes and puts them with a signal, the receiver waits for it and reads them; the
+// time is half of a round trip. "kernel": the cost to start and end one. Large transfers are followed by a quiet; their
+// limit is one memcpy, and the limit of a copy by both ranks ("together") is a memcpy of one half by each.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -39,8 +39,8 @@ struct Case {
   std::vector<Freshness> states = {Freshness::warm};
 };
 
-/// Where two cores are to each other may change while they are measured, on a machine that is a part of another one:
-/// turns are short and many, so that all contestants see the same of it.
+/// The distance of two cores may change during a measurement on a virtual machine, so there are many short turns: the
+/// change affects all contestants alike.
 bench::ContestOptions options_of(const bench::Report& report, const Case& c) {
   bench::ContestOptions options = report.contest_options();
   if (c.bytes <= 1 << 20 && c.ranks == 2) {
@@ -84,7 +84,7 @@ constexpr GoalRule beside_limit = {Rivals::limit, at_most_a_tenth_more};
 constexpr GoalRule beside_windows = {Rivals::windows, at_most_a_tenth_more};
 constexpr GoalRule ahead_of_calls = {Rivals::by_call, 1};
 
-/// Each so often that the clock and the meeting before it do not count.
+/// Repeats that make the clock and the meeting before an operation negligible.
 constexpr std::int64_t many = 20'000;
 
 /// By hand these are one instruction or one memcpy; a call may cost some nanoseconds more.
@@ -141,7 +141,7 @@ void run_on_first_core() {
   sched_setaffinity(0, sizeof one, &one);
 }
 
-/// What a rank of the CPU takes for a kernel that does nothing but meet: its lanes are fibers.
+/// Measures a kernel on the CPU whose lanes, which are fibers, only meet.
 void measure_kernels(bench::Report& report) {
   launch(1, [&](World& world) {
     for (const auto& [lanes, target_ns] : {std::pair(1, 1000.0), {32, 15'000.0}, {256, 120'000.0}}) {
@@ -157,7 +157,7 @@ void measure_kernels(bench::Report& report) {
   });
 }
 
-/// Two ranks that believe to have a core each, on one: what they wait for comes after they have given it away.
+/// Measures two ranks on one core that assume a core each: a wait ends only after the waiting rank has yielded.
 void measure_one_core(bench::Report& report) {
   using Flag = Symmetric<std::uint64_t>;
   struct Way {

@@ -1,5 +1,5 @@
-// simulator: what a simulated run costs, against what it moves and how many ranks there are. Time must grow about as
-// messages do, and checking the order of accesses must not be what a run consists of.
+// simulator: the cost of a simulated run, against the data that it moves and the number of ranks. Time must grow about
+// in proportion to the messages, and checking the order of accesses must not dominate a run.
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -97,7 +97,8 @@ Index resident_bytes() {
   return resident * Index(page_bytes());
 }
 
-/// What a rank takes that has met all others. First of all, since what was freed before would be used again.
+/// Returns the memory of a rank that has met all others. It must run before the other cases: memory that they free
+/// would be used again.
 double bytes_per_rank(int ranks) {
   const Index before = resident_bytes();
   Index during = 0;
@@ -111,8 +112,8 @@ double bytes_per_rank(int ranks) {
 
 using Stencil = double (*)(World&, int, int);
 
-/// How many times as long a program takes whose own loads and stores are seen, and where they could be, but nothing is
-/// simulated.
+/// Measures how many times as long a program takes that is built with race hooks: in a simulation, which observes its
+/// loads and stores, and outside of one.
 void measure_hooks(bench::Report& report) {
   constexpr int ranks = 4, size = 128, steps = 20;
   const auto under_a_seed = [](Stencil stencil) {

@@ -1,5 +1,5 @@
-// verify: what proving a program costs: allreduces of many ranks, and programs of ever more steps, which must take time
-// in proportion.
+// verify: the cost of proving a program: allreduces of many ranks, and programs with a growing number of steps, whose
+// time must grow in proportion.
 #include <functional>
 #include <string>
 #include <vector>

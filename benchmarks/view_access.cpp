@@ -19,8 +19,8 @@ using tranship::vsip::parts;
 
 constexpr vsip_length rows = 128, columns = 256;
 
-// What a program does that has a pointer, strides and lengths. Never inlined: the compiler knows no more of these than
-// of a view.
+// The loops of a program that has a pointer, strides and lengths. They are never inlined, so that the compiler knows no
+// more about these than about a view.
 
 /// a = a * b + 1, element by element.
 [[gnu::noinline]] void raw_real(float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_column, const float* b,

@@ -20,7 +20,7 @@ string(APPEND tranship_hooks_header $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAK
 target_compile_options(tranship_race_hooks INTERFACE
   -fsanitize=thread -g -U_FORTIFY_SOURCE -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp
   "SHELL:-include ${tranship_hooks_header}"
-  # Of fences, of which the sanitizer knows nothing; and by what libdw finds lines.
+  # No warning about fences, which the sanitizer does not model; and the tables by which libdw finds lines.
   $<$<OR:$<COMPILE_LANG_AND_ID:C,GNU>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-tsan>
   $<$<OR:$<COMPILE_LANG_AND_ID:C,Clang>,$<COMPILE_LANG_AND_ID:CXX,Clang>>:-gdwarf-aranges>)
 target_compile_definitions(tranship_race_hooks INTERFACE TRANSHIP_RACE_HOOKS)

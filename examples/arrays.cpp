@@ -77,7 +77,7 @@ void several_at_once(ts::World& world) {
   });
 }
 
-/// What is combined in ghosts goes to the owners: the exact transpose of the halo.
+/// Sums that are combined in ghosts go to their owners: the exact transpose of the halo.
 void adjoints(ts::World& world) {
   const auto ring = ts::block().with_overlap(1, 1, ts::EdgePolicy::toroidal);
   ts::Array<double> forces(world, ts::distribution({40}, ts::grid(4), {ring}));

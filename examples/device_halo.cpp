@@ -31,7 +31,7 @@ void diffuse(const ts::Lease& u, const ts::Lease& v, const ts::Region& cells) {
   });
 }
 
-/// The same on one array, to compare with.
+/// Makes the same steps on one array, for comparison.
 double expected_sum_of_squares() {
   std::vector<double> u(n * n), v(n * n);
   for (ts::Index i = 0; i < n * n; ++i) u[std::size_t(i)] = start_value(i / n, i % n);

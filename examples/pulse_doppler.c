@@ -42,7 +42,7 @@ static vsip_cscalar_d chirp(int sample) {
   return vsip_rect_d(1, pi * 0.8 * x * x / (double)chirp_length);
 }
 
-/* Noise of unit power, the same for whoever computes it. */
+/* Noise of unit power, the same on every rank that computes it. */
 static vsip_cscalar_d noise(int frame, int pulse, int cell) {
   uint64_t x = ((uint64_t)frame << 40) + ((uint64_t)pulse << 20) + (uint64_t)cell + 1;
   double u, v;

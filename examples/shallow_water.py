@@ -22,7 +22,7 @@ RADIUS, OMEGA, GRAVITY, DAY = 6.37122e6, 7.292e-5, 9.80616, 86400.0
 HALO, USED = 3, 2  # halo points that are allocated, and those that the scheme reads
 TILT = math.pi / 4  # of the steady flow, so that it crosses all edges and corners of the cube
 
-# Of each tile, the axis through its centre, and those along i and along j.
+# For each tile, the axis through its centre, and the axes along i and along j.
 TILES = [(+1, +2, +3), (+2, -1, +3), (+3, -1, -2), (-1, -3, -2), (-2, -3, +1), (-3, +2, +1)]
 
 

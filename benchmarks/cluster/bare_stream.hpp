@@ -1,4 +1,4 @@
-// BareStream: bytes through a bare TCP connection between two ranks, what the network itself can do.
+// BareStream: bytes through a bare TCP connection between two ranks, which shows what the network itself can do.
 #pragma once
 
 #include <cerrno>

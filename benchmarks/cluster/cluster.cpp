@@ -33,10 +33,10 @@ double seconds_since(Clock::time_point start) {
 struct Contestant {
   std::string name;
   std::function<void()> act;
-  int times = 1;  ///< an act is so many of what the row measures
+  int times = 1;  ///< how often an act repeats the operation that the row measures
 };
 
-/// What the interfaces of this host have sent, but for the one to itself.
+/// Bytes that all network interfaces of this host have sent, except the loopback interface.
 double bytes_sent() {
   std::ifstream table("/proc/self/net/dev");
   double sent = 0;
@@ -59,8 +59,8 @@ class Bench {
   World& world() { return world_; }
   int rank() const { return rank_; }
 
-  /// Acts in turn, and prints the median of what the slower rank takes; of data that both ranks send, what the first
-  /// contestant sends on the wire, too.
+  /// Lets the contestants act in turn, and prints the median time of the slower rank. When both ranks send, it also
+  /// prints the bytes that the first contestant sends on the wire, as a multiple of `bytes`.
   void row(const std::string& what, double bytes, const std::vector<Contestant>& contestants, int senders = 1) {
     if (what.find(part_) == std::string::npos) return;
     std::vector<std::vector<double>> seconds(contestants.size());
@@ -174,7 +174,7 @@ double periodic(const Indices& cell) {
   return double(cell[0]) * 1e6 + double(cell[1]) * 1e3 + double(cell[2]);
 }
 
-/// `fields` periodic arrays of so many cells a rank, in each direction, with `width` ghosts at all sides.
+/// Exchanges `fields` periodic arrays of `cells` cells a rank in each direction, with `width` ghosts on all sides.
 void halo(Bench& bench, BareStream& stream, int cells, int fields, int width) {
   const int peer = 1 - bench.rank();
   const Partition torus = block().with_overlap(width, width, EdgePolicy::toroidal);
@@ -310,7 +310,7 @@ void ping_pong(Bench& bench, BareStream& stream, int bytes) {
             {{"tranship", ours, 2 * times}, {"MPI_Send", mpi, 2 * times}, {"bare stream", raw, 2 * times}});
 }
 
-/// Rank 0 acts, and rank 1 waits for it, in a call of the library that acts.
+/// Rank 0 acts, and rank 1 waits for it in a call of the library that acts.
 void one_sided(Bench& bench) {
   const int rank = bench.rank(), times = 50;
   World& world = bench.world();
@@ -376,7 +376,7 @@ void one_sided(Bench& bench) {
     MPI_Win_free(&window);
   }
 
-  // Rank 1 computes, and calls nothing: what it answers, its thread does.
+  // Rank 1 computes and calls no library: its progress thread answers.
   MPI_Barrier(MPI_COMM_WORLD);
   const Clock::time_point start = Clock::now();
   std::vector<double> seconds;
@@ -397,7 +397,7 @@ void one_sided(Bench& bench) {
   world.barrier();
 }
 
-/// For tests/hosts/jobs.py, which ends a job that has done all when MPI_Finalize does not return.
+/// Tells tests/hosts/jobs.py that this rank has done all: it ends the job when MPI_Finalize does not return.
 void say_done(int rank) {
   const char* const folder = std::getenv("TRANSHIP_TEST_DONE_DIR");
   if (folder != nullptr) std::ofstream(fmt::format("{}/{}", folder, rank)) << 0;

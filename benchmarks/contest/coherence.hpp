@@ -1,5 +1,5 @@
 // Coherence: one array of doubles in two memories, which use it by turns. The sequences of uses are the same for all
-// contestants, and each use touches all of its cells; a contestant brings what must happen around a use.
+// contestants, and each use touches all of its cells. A contestant brings the calls before and after a use.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ class TwoMemories {
   /// Makes the cells usable; returns where cell 0 would be in the memory of `place`.
   virtual double* begin(Place place, Use use, Cells cells) = 0;
   virtual void end(Place place, Use use) = 0;
-  /// Between the two memories, since the array was made.
+  /// Bytes copied between the two memories since the array was made.
   virtual std::int64_t moved_bytes() = 0;
 };
 
-/// The method `name` for a work of Task::coherence. Every operation writes other values than the one before, and
-/// checks the sum of what each use reads.
+/// Makes the method `name` for a work of Task::coherence. Every operation writes other values than the one before, and
+/// checks the sum of the values that each use reads.
 std::unique_ptr<Method> coherence_method(const Work& work, std::string name, std::unique_ptr<TwoMemories> array);
 
 }  // namespace contest

@@ -1,7 +1,7 @@
-// Collective operations of doubles: writing, checking and repeating are the same for all contestants. And the
-// operations by hand, in memory of all ranks that this one can load and store.
+// Collective operations on doubles: writing, checking and repeating are the same for all contestants. Below them are
+// the same operations written by hand, with loads and stores to the memory of all ranks.
 //
-// What is small is done many times in one timed operation: the inputs are rewritten and the outputs read each time.
+// One timed operation repeats small work many times, and rewrites the inputs and reads the outputs each time.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class CollectiveMethod : public Method {
   }
 
  protected:
-  /// Must be called before anything else.
+  /// Must be called before any other member.
   void use(double* input, double* output) { input_ = input, output_ = output; }
   virtual void operate() = 0;
 
@@ -79,7 +79,7 @@ class CollectiveMethod : public Method {
     const double first = value(rank_, 0, salt);
     for (std::int64_t i = 0; i < sizes_.input; ++i) input_[i] = first + double(i);
   }
-  /// In any order, so that it takes no longer than reading.
+  /// Adds words instead of doubles, which the compiler may reorder, so that it takes no longer than reading.
   std::uint64_t touch() const {
     std::uint64_t sum = 0;
     for (std::int64_t i = 0; i < sizes_.output; ++i) {
@@ -113,14 +113,14 @@ class CollectiveMethod : public Method {
   volatile std::uint64_t used_ = 0;
 };
 
-/// Little goes to two slots of each peer in turn, with the number of the turn behind it: who has the next one from all
-/// peers knows that all have read the last but one. The rest is loaded where it lies, and of larger sums stored to all,
-/// between two signals of all to all.
+/// Small data goes to two slots of each peer in turn, followed by the number of the turn: a rank that has received a
+/// turn from all peers knows that they have read the turn before the previous one. Larger data is loaded where it lies,
+/// and larger sums are stored to all ranks, between two signals from all to all.
 class HandCollective : public CollectiveMethod {
  public:
   static std::int64_t window_elements(const Work& work) { return Layout(work).size; }
 
-  /// `windows` of all ranks, aligned to a line and zeros.
+  /// `windows` has the window of every rank, aligned to a cache line and filled with zeros.
   HandCollective(const Work& work, int rank, std::string name, std::vector<double*> windows)
       : CollectiveMethod(work, rank, std::move(name)), layout_(work), windows_(std::move(windows)) {
     use(windows_[std::size_t(rank)], windows_[std::size_t(rank)] + layout_.output);

@@ -1,4 +1,4 @@
-// What methods have in common whose data lies in plain local arrays: writing, spoiling, reading, checking.
+// Bases of methods whose data lies in plain local arrays: writing, spoiling, reading, checking.
 #pragma once
 
 #include <utility>
@@ -22,7 +22,7 @@ class RedistributionMethod : public Method {
   std::int64_t count_wrong(double salt) override { return contest::count_wrong(work_, to_, target_, salt); }
 
  protected:
-  /// Must be called before anything else: where the local arrays lie.
+  /// Sets where the local arrays lie. Must be called before any other member.
   void use(double* source, double* target) { source_ = source, target_ = target; }
 
   const Work work_;
@@ -43,7 +43,7 @@ class HaloMethod : public Method {
   std::int64_t count_wrong(double salt) override { return count_wrong_ghosts(work_, rank_, fields_, salt); }
 
  protected:
-  /// Must be called before anything else: where the fields lie, one after the other.
+  /// Sets where the fields lie, one after the other. Must be called before any other member.
   void use(double* fields) {
     for (int k = 0; k < work_.fields; ++k) fields_.push_back(fields + k * field_.size);
   }

@@ -1,11 +1,11 @@
 // One-sided transfers between two ranks, signals and barriers. The loops are the same for all contestants. A contestant
-// brings a link, which is compiled into them: some of what follows takes three nanoseconds. Each link brings what it
-// can: the concepts below say what belongs together.
+// brings a link, which is compiled into the loops because some operations take three nanoseconds. A link offers the
+// operations that its library has: the concepts below say which belong together.
 //
 // A link owns a window: words of this rank that its peers transfer to and from. Windows begin with a page, or soon
-// after where a library has a header there, and what is local lies half a page apart from that: where a target lies
-// less than 32 bytes behind its source within the page, some processors copy thirty times slower, and that is not
-// contested here.
+// after it where a library has a header there, and local data begins half a page away from that: some processors copy
+// thirty times slower when a target lies less than 32 bytes behind its source within a page, and this must not decide
+// the contest.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ using Word = std::uint64_t;
 constexpr std::size_t page_bytes = 4096;
 constexpr std::int64_t half_page = page_bytes / 2 / sizeof(Word);
 
-/// Where things lie in a window.
+/// The layout of a window, in words.
 struct WindowLayout {
   std::int64_t words = 0;   ///< of one transfer, from the start on
   std::int64_t signal = 0;  ///< the word that signals, in the line of the data where it fits
@@ -38,7 +38,7 @@ inline WindowLayout layout_of(const Work& work) {
   return {words, signal, (signal / line + 1) * line};
 }
 
-/// p and g: the first word. put and get: `layout.words`, from their place on; of get from the start on.
+/// p and g transfer the first word. put transfers `layout.words` to its place and those after it, get from the start.
 template <class Link>
 concept Puts = requires(Link& link, Word* local) {
   link.p(Word());
@@ -52,7 +52,7 @@ concept Adds = requires(Link& link) {
   link.add(Word());
   Word(link.fetch_add(Word()));
 };
-/// Data that says that it has come: `turn` is another one each time.
+/// Sends data together with a notice of its arrival: `turn` differs each time.
 template <class Link>
 concept Sends = requires(Link& link, Word* local, Word turn) {
   link.send(local, turn);
@@ -99,7 +99,7 @@ inline Word sum(const Word* data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) total += data[i];
   return total;
 }
-/// Of what fill() made.
+/// The sum of the words that fill() writes.
 inline Word sum_of(std::int64_t count, Word first) {
   return Word(count) * first + Word(count) * Word(count - 1) / 2;
 }
@@ -113,7 +113,7 @@ inline std::int64_t count_wrong(const Word* data, std::int64_t count, Word first
 template <class Link>
 class OneSidedMethod final : public Method {
  public:
-  /// The link is made of the layout and `arguments`.
+  /// Constructs the link from the layout and `arguments`.
   template <class... Arguments>
   OneSidedMethod(const Work& work, int rank, std::string name, Arguments&&... arguments)
       : work_(work),
@@ -221,7 +221,7 @@ class OneSidedMethod final : public Method {
   }
   static Word first_of(double salt) { return Word(salt) << 20; }
 
-  /// Of single words, every one has another value, the last one the right one.
+  /// Single words have a different value each time, and the last one has the right value.
   template <class Each>
   void put(std::int64_t repeats, Each each) {
     if (layout_.words == 1) {
@@ -256,7 +256,7 @@ class OneSidedMethod final : public Method {
       link_.quiet();
     }
   }
-  /// Of links that need their peers' help to get on: all ranks meet at the end.
+  /// Makes all ranks meet at the end, for links that need their peers' help to make progress.
   void finish() {
     if constexpr (requires(Link & link) { link.finish(); }) link_.finish();
   }
@@ -292,18 +292,17 @@ class OneSidedMethod final : public Method {
   std::int64_t wrong_ = 0;
 };
 
-/// Adds the method where its link can do the work. Collective over the ranks, as every constructor of a link.
+/// Adds the method when its link can do the work. Collective over the ranks, because constructors of links are.
 template <class Link, class... Arguments>
 void add_one_sided(Methods& methods, const Work& work, int rank, std::string name, Arguments&&... arguments) {
   if (can<Link>(work))
     methods.push_back(std::make_unique<OneSidedMethod<Link>>(work, rank, std::move(name), arguments...));
 }
 
-/// Loads, stores and memcpy, as one writes them by hand: over any memory that ranks share. Also what the machine
-/// allows.
+/// Loads, stores and memcpy as one writes them by hand, over any memory that ranks share. Also the machine's limit.
 class ByHand {
  public:
-  /// `windows` of all ranks in this rank's addresses, each on a cache line of its own and zero.
+  /// `windows` has the window of every rank at this rank's addresses, each on a cache line of its own and zero.
   ByHand(const WindowLayout& layout, std::vector<Word*> windows, int rank)
       : layout_(layout),
         windows_(std::move(windows)),
@@ -339,7 +338,7 @@ class ByHand {
     }
   }
 
-  /// One phase: everybody has a line that says how far he is.
+  /// One phase: each rank counts its barriers in a line of its own, which all others read.
   void barrier() {
     const bool yields = int(windows_.size()) > core_count();
     store(window(), ++epoch_);

@@ -1,8 +1,8 @@
-// Stage: memory that the driver shares with the ranks of one contestant program: commands go in, times come out.
+// Stage: memory that the driver shares with the ranks of one contestant program. Commands go in, times come out.
 //
 // All contestants are treated alike: idle ranks sleep on a futex (never in their library, which would spin), every
 // timed operation lies between two passes of one and the same barrier, and each rank writes its own times. One word,
-// `turn`, publishes a command; another, `answered_turn`, its answer. Next: act.hpp, what a rank does with a command.
+// `turn`, publishes a command; another, `answered_turn`, its answer. Next: act.hpp, the loop that obeys commands.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,11 @@ constexpr int methods_max = 16;
 constexpr int ops_max = 512;
 constexpr std::size_t text_bytes = 64;
 
-/// What the data of an operation has been through before it is timed.
+/// The state of the data before an operation is timed.
 enum class Freshness : std::int32_t {
   fresh,  ///< sources rewritten before and targets read after every operation, by the ranks that own them
   warm,   ///< repeated without touching anything
-  cold,   ///< as fresh, and all caches filled with other things before
+  cold,   ///< as fresh, with all caches filled with other data before
 };
 
 enum class Verb : std::int32_t { open, run, close, quit };
@@ -42,7 +42,7 @@ struct Span {
   std::int64_t end_ns = 0;
 };
 
-/// Passed by `ranks` threads or processes, as often as they like; what was written before it is seen after it.
+/// Passed by `ranks` threads or processes, any number of times. Writes before it are visible after it.
 struct Barrier {
   std::atomic<std::uint32_t> arrived = 0;
   std::atomic<std::uint32_t> epoch = 0;
@@ -54,11 +54,11 @@ struct Stage {
   std::atomic<std::uint32_t> answers = 0;
   std::atomic<std::uint32_t> answered_turn = 0;
   alignas(64) Barrier barrier;
-  /// For contestants that need one of their own between operations' halves.
+  /// For contestants that need a barrier between the halves of an operation.
   alignas(64) Barrier inner_barrier;
   alignas(64) Command command;
 
-  // The answer to `open`: methods by name, what one run of each moves, and per rank how many cells each got wrong.
+  // The answer to `open`: methods by name, the bytes that one run of each copies, and wrong cells by rank and method.
   std::int32_t methods = 0;
   char method_names[methods_max][text_bytes] = {};
   std::int64_t moved_bytes[methods_max] = {};
@@ -69,7 +69,7 @@ struct Stage {
 
 std::int64_t now_ns();
 
-/// Waits as long as it takes: spins where every rank has a core of its own, yields otherwise.
+/// Waits without a deadline; spins when every rank has a core of its own, and yields otherwise.
 void pass(Barrier& barrier, int ranks);
 
 /// Sleeps until the driver has published another turn than `seen`, and returns it.
@@ -79,7 +79,7 @@ void answer(Stage& stage);
 
 /// The driver's side. Publishes stage.command.
 void publish(Stage& stage);
-/// False when the answer has not come after `timeout_ns`.
+/// Returns false when the answer has not come after `timeout_ns`.
 bool await_answer(Stage& stage, std::int64_t timeout_ns);
 
 /// The time of operation `op`: from the first rank's begin to the last one's end.
@@ -97,7 +97,7 @@ class StageMemory {
 
   Stage& operator*() const noexcept { return *stage_; }
   Stage* operator->() const noexcept { return stage_; }
-  /// As long as this process lives.
+  /// A path that is valid while this process lives.
   std::string path() const;
 
  private:
@@ -107,7 +107,7 @@ class StageMemory {
   Stage* stage_;
 };
 
-/// Pins the calling thread: ranks are dealt out to the cores that this process may use, neighbours to the same core.
+/// Pins the calling thread. Ranks are dealt out to the cores that this process may use, neighbours to the same core.
 void pin(int rank, int ranks);
 int core_count();
 

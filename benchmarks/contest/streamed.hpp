@@ -1,4 +1,4 @@
-// A stream of frames by a method that moves one at a time: what it takes to write, move and read each in turn.
+// A stream of frames by a method that moves one frame at a time: it writes, moves and reads each in turn.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace contest {
 
-/// A Task::stream as the redistribution that its frames are.
+/// Returns the redistribution that moves one frame of a Task::stream.
 inline Work frame_of(const Work& work) {
   Work out = work;
   out.task = Task::redistribution;

@@ -1,5 +1,5 @@
-// Work: what a case asks of its contestants, and the geometry that all of them compute alike. Nothing here knows
-// tranship: the peers' programs include it, and it is what their results and ours are checked against.
+// Work: the task that a case sets its contestants, and the geometry that all of them share. Nothing here depends on
+// tranship: the peers' programs include it, and it checks their results and ours.
 //
 // Arrays hold doubles. The value of a cell is its global row-major number, plus `field` times the number of cells, plus
 // a salt that changes from operation to operation.
@@ -15,12 +15,12 @@ enum class Task : std::int32_t {
   halo,            ///< every field's ghost cells, 26 neighbours, periodic
   stencil,         ///< halo of one field and a 7-point stencil over it
   coherence,       ///< one array of the first axis's extent, a multiple of 16, used in two memories by turns
-  one_sided,       ///< what rank 0 does in the memory of rank 1, and how ranks tell each other
+  one_sided,       ///< transfers of rank 0 to and from the memory of rank 1, and signals
   collective,      ///< one operation of all ranks together
   stream,          ///< `repeats` frames of a redistribution: each is written, moved and read
 };
 
-/// Of a coherence: what one operation does. Cells that are written are all written, with new values.
+/// The uses that one operation of a coherence work makes. A write gives every cell of its region a new value.
 enum class Sequence : std::int32_t {
   write_and_read,  ///< the host writes, the device reads
   overwrite,       ///< the host writes, the device overwrites, the host reads
@@ -30,7 +30,7 @@ enum class Sequence : std::int32_t {
   write_halves,  ///< each writes a half, both read
 };
 
-/// Of a one-sided work: what one operation does `repeats` times.
+/// The transfer that one operation of a one-sided work repeats `repeats` times.
 enum class Transfer : std::int32_t {
   put,        ///< always to one place; one quiet at the end
   put_quiet,  ///< a quiet after each
@@ -44,13 +44,13 @@ enum class Transfer : std::int32_t {
   barrier,
 };
 
-/// Of a collective work. `bytes` are those of the larger of a rank's input and output.
+/// The operation of a collective work. `bytes` is the larger of a rank's input and output.
 enum class Collective : std::int32_t { all_reduce, all_gather, reduce_scatter, all_to_all };
 
-/// How the target's local memory lies: row-major, or with the two dimensions of a matrix exchanged.
+/// The order of the target's local memory: row-major, or with the two dimensions of a matrix exchanged.
 enum class Order : std::int32_t { same, transposed };
 
-/// How one dimension is dealt out: `parts` parts, in blocks of `block` cells round-robin; block 0 is one block a part.
+/// Deals one dimension out to `parts` parts, in blocks of `block` cells round-robin; block 0 is one block a part.
 struct Deal {
   std::int64_t parts = 1;
   std::int64_t block = 0;
@@ -82,9 +82,9 @@ struct Work {
 enum class Side { from, to };
 
 std::int64_t cell_count(const Work& work);
-/// Where a rank stands in the row-major grid of one side.
+/// The coordinates of a rank in the row-major grid of one side.
 std::vector<std::int64_t> coordinates_of(const Work& work, Side side, int rank);
-/// The cells of one dimension that a part has, ascending; its local index is the place in the list.
+/// The cells of one dimension that a part has, ascending; the local index of a cell is its place in the list.
 std::vector<std::int64_t> owned_cells(const Axis& axis, Side side, std::int64_t part);
 
 /// One rank's local array of a redistribution.
@@ -96,11 +96,11 @@ struct Local {
 };
 Local local_of(const Work& work, Side side, int rank);
 
-/// Gives every element its value.
+/// Writes the value of every element.
 void write(const Work& work, const Local& local, double* data, double salt);
-/// How many elements do not have it.
+/// Returns how many elements differ from that value.
 std::int64_t count_wrong(const Work& work, const Local& local, const double* data, double salt);
-/// So that an operation has been waited for and its result was used.
+/// Reads all elements, so that an operation is waited for and its result is used.
 double sum(const double* data, std::int64_t size);
 
 /// Consecutive cells that a source part and a target part share.
@@ -109,7 +109,7 @@ struct Run {
   std::int64_t to = 0;    ///< local index in the target
   std::int64_t length = 0;
 };
-/// What goes from one rank to another, per dimension: all combinations of runs.
+/// The cells that one rank sends to another: all combinations of the runs of each dimension.
 struct Shared {
   std::vector<Run> runs[dims_max];
   std::int64_t cells = 0;
@@ -132,20 +132,20 @@ struct Field {
 };
 Field field_of(const Work& work, int rank);
 
-/// What a rank gives to and takes from one of its 26 neighbours: `gives` is owned here, and lands in the neighbour's
-/// box `takes` of the opposite direction.
+/// The boxes that a rank gives to and takes from one of its 26 neighbours: `gives` is owned here, and lands in the
+/// neighbour's box `takes` of the opposite direction.
 struct Border {
   int neighbour = 0;
   Box gives;
   Box takes;
 };
-/// In 26 directions; entry 25 - i is the opposite of entry i.
+/// Returns the borders in 26 directions; entry 25 - i is the opposite of entry i.
 std::vector<Border> borders_of(const Work& work, int rank);
-/// Ghost cells of all fields of one rank.
+/// The number of ghost cells of all fields of one rank.
 std::int64_t payload_cells(const Work& work, int rank);
 
-/// The cache lines that a rank's halo touches, each counted once, of all fields: those of each owner that it reads, and
-/// its own that it writes. A field begins with a line.
+/// The number of cache lines that a rank's halo touches in all fields, each counted once: the lines of each owner that
+/// it reads, and its own lines that it writes. A field begins with a line.
 struct TouchedLines {
   std::vector<std::int64_t> reads;
   std::int64_t writes = 0;

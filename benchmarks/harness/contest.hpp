@@ -1,4 +1,4 @@
-// Contest: one case, done by several programs with several methods each, which take turns round by round.
+// Contest: several programs, each with several methods, do one case and take turns round by round.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct Score {
   std::int64_t moved_bytes = -1;  ///< see MethodResult
 };
 
-/// What was not measured, and why.
+/// A method that was not measured, and the reason; an empty `method` stands for the whole program.
 struct Absence {
   std::string contender;
   std::string method;
@@ -27,24 +27,24 @@ struct Absence {
 
 struct ContestOptions {
   int rounds = 9;
-  /// A turn repeats the operation for about so long, preparation included.
+  /// A turn repeats the operation for about this time, preparation included.
   std::int64_t turn_ns = 20'000'000;
-  /// Of a turn at least. After so many, what others have left in the caches does not count any more.
+  /// Least operations of a turn: enough that data other contestants left in the caches no longer affects the median.
   int ops_min = 1;
   std::int64_t (*clock_ns)() = now_ns;
 };
 
 class Contest {
  public:
-  /// Opens `work` with all contenders. Those that fail are left out from then on: their pointers are set to null.
+  /// Opens `work` with all contenders. A contender that fails is left out from then on: its pointer is set to null.
   Contest(std::vector<std::shared_ptr<Contender>>& contenders, const contest::Work& work, ContestOptions options);
   /// Closes it.
   ~Contest();
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
 
-  /// Of every method that was right, in the order of contenders and their methods. The value of a turn is the median of
-  /// its operations, a score the median of `rounds` turns.
+  /// Measures every method whose results were right, and returns scores in the order of contenders and their methods.
+  /// The value of a turn is the median of its operations, and a score is the median of `rounds` turns.
   std::vector<Score> scores(contest::Freshness freshness);
   const std::vector<Absence>& absences() const noexcept { return absences_; }
 

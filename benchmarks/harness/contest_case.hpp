@@ -1,5 +1,5 @@
-// ContestCase: one case of a game that has ranks. Its rows: ours in threads and in processes, beside the same scores of
-// the peers, for each state of the data.
+// ContestCase: one case of a game that has ranks. For each state of the data it adds two rows, ours in threads and ours
+// in processes, both beside the same scores of the peers.
 #pragma once
 
 #include <optional>
@@ -17,19 +17,19 @@ struct ContestCase {
   std::vector<contest::Freshness> states;
   std::vector<GoalRule> goals = {};
   Game game = Game::distributed;
-  /// As RowRule's.
+  /// See RowRule.
   double bytes = 0, steps = 0;
   /// In the unit of the row.
   std::optional<double> target = std::nullopt;
-  /// What the name of a row ends with whose ranks are threads.
+  /// The end of the name of the row in which our ranks are threads; that of processes ends with ", processes".
   std::string threads_suffix = {};
   std::optional<ContestOptions> options = std::nullopt;
 };
 
-/// The name of a row, but for the state of its data.
+/// The name of a row without the state of its data.
 std::string row_name(const ContestCase& c, RanksAre our_ranks);
 
-/// Plays it and adds its rows, where any of them is asked for.
+/// Measures the case and adds its rows, unless the report wants none of them.
 void measure(Report& report, const ContestCase& c);
 
 }  // namespace tranship::bench

@@ -20,7 +20,7 @@ bool is_mpi(const Score& score) {
   return score.contender == "Open MPI" || score.contender == "MPICH";
 }
 
-/// `score` is not one of the contender of ours that the row is not about.
+/// Returns true when `score` is one of `rivals`. The caller has left out the contender of ours that the row leaves out.
 bool is_among(Rivals rivals, const Score& score) {
   switch (rivals) {
     case Rivals::limit:

@@ -9,7 +9,7 @@
 
 namespace tranship::bench {
 
-/// Whom a goal of the table is set against; of several the best counts.
+/// The scores that a goal is set against; the fastest of them counts.
 enum class Rivals : std::uint8_t {
   limit,
   our_copy,   ///< our copy, by hand in the same memory
@@ -33,19 +33,19 @@ struct RowRule {
   contest::Freshness freshness = contest::Freshness::fresh;
   /// Bytes of one operation: the unit is GB/s.
   double bytes = 0;
-  /// Of how many steps an operation consists: the unit is ns, of one step; where neither is said, it is ms.
+  /// Steps of one operation: the unit is ns for one step. Without bytes and steps, the unit is ms.
   double steps = 0;
   std::vector<GoalRule> goals = {};
-  /// Whom the row is about, of two contenders that are ours; the other one is left out of it. Nothing where there is
-  /// one, whose work has no ranks.
+  /// Selects one of the two contenders that are ours; the row leaves the other one out. Nothing when there is only one
+  /// such contender, because the work has no ranks.
   std::optional<RanksAre> our_ranks = std::nullopt;
 };
 
 /// "fresh", "warm", "cold".
 const char* name_of(contest::Freshness freshness);
 
-/// Goals against rivals that are not there are left out. Throws `internal`, with the reason where there is one, when
-/// ours is not there.
+/// Leaves out goals against rivals without a score. Throws `internal`, with the reason if there is one, when our own
+/// score is missing.
 Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vector<Absence>& absences);
 
 }  // namespace tranship::bench

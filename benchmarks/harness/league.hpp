@@ -1,4 +1,5 @@
-// League: the programs that meet in contests, ours first, each started when it is first needed with so many ranks.
+// League: the programs that meet in contests, ours first. A program starts when a contest first needs it with a given
+// number of ranks.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@ namespace tranship::bench {
 
 enum class Peers : std::uint8_t { left_out, invited };
 
-/// What is contested.
+/// The kind of work that is contested.
 enum class Game : std::uint8_t {
   distributed,  ///< arrays over ranks; ours twice, in threads and in processes
   coherent,     ///< one array in several memories of one process
@@ -26,8 +27,8 @@ class League {
  public:
   explicit League(Peers peers) : peers_(peers) {}
 
-  /// The programs, running with `ranks` ranks. Those of another game or number of ranks are ended; those that were lost
-  /// are started anew. Peers that were not built are not there.
+  /// Returns the programs, running with `ranks` ranks. Ends those of another game or number of ranks, and starts those
+  /// that were lost anew. The pointer of a program that was not built is null.
   std::vector<std::shared_ptr<Contender>>& with_ranks(int ranks, Game game = Game::distributed);
   /// Ends all programs.
   void dismiss() { running_.clear(); }

@@ -16,7 +16,7 @@ using Cell = std::function<std::string(const Row&)>;
 struct Column {
   std::string title;
   Cell cell;
-  /// The row is the one whose name is that of the line, and this.
+  /// The name of the row is the name of the line followed by this.
   std::string suffix = {};
 };
 
@@ -95,7 +95,7 @@ Cell beside_best_named(std::string start) {
   };
 }
 
-/// Of bytes: as multiples of the array of 4 MiB.
+/// Writes bytes as a multiple of the array of 4 MiB.
 std::string in_arrays(double bytes) {
   const double arrays = bytes / (4 << 20);
   return arrays > 0 && arrays < 1 ? fmt::format("1/{:.0f}", 1 / arrays) : fmt::format("{:.3g}", arrays);
@@ -267,7 +267,7 @@ const std::vector<Table>& tables() {
   return all;
 }
 
-/// Those of the line: ours in threads, ours in processes, or the only one.
+/// The rows of the line: ours in threads and ours in processes, or the only one.
 std::vector<const Row*> rows_of(const Table& table, const Line& line, const Column& column,
                                 const std::vector<Row>& rows) {
   const std::string name = line.row + column.suffix;
@@ -281,7 +281,7 @@ std::vector<const Row*> rows_of(const Table& table, const Line& line, const Colu
   return found;
 }
 
-/// Nothing where no row was measured.
+/// Returns an empty text when no row was measured.
 std::string text_of(const Table& table, const std::vector<Row>& rows) {
   std::string text = "| " + table.title + " |", rule = "|---|";
   for (const Column& column : table.columns) text += " " + column.title + " |", rule += "---|";

@@ -8,7 +8,7 @@
 
 namespace tranship::bench {
 
-/// What a table is called between "<!-- measured: NAME -->" and "<!-- end -->".
+/// The names of all tables; table NAME stands between "<!-- measured: NAME -->" and "<!-- end -->".
 std::vector<std::string> readme_tables();
 
 struct Readme {
@@ -16,8 +16,8 @@ struct Readme {
   /// Tables that stay as they were, because none of their rows was measured.
   std::vector<std::string> kept;
 };
-/// Puts every table where `text` has a place for it; what was not measured is "–" there. Throws `bad_text` where there
-/// is no place at all, one for a table that does not exist, or one without an end.
+/// Puts every table where `text` has a place for it; a number that was not measured is "–". Throws `bad_text` when
+/// `text` has no place at all, a place for an unknown table, or a place without an end.
 Readme with_tables(const std::string& text, const std::vector<Row>& rows);
 
 }  // namespace tranship::bench

@@ -37,7 +37,7 @@ struct ReportOptions {
   Progress progress = Progress::silent;
 };
 
-/// What a benchmark writes its rows into.
+/// Collects the rows of benchmarks and passes them the options of the run.
 class Report {
  public:
   explicit Report(ReportOptions options) : options_(std::move(options)), league_(options_.peers) {}
@@ -45,12 +45,12 @@ class Report {
   bool is_quick() const noexcept { return options_.effort == Effort::quick; }
   MeasureOptions measure_options() const;
   ContestOptions contest_options() const;
-  /// Whether a row of this name, or of a name that starts with it, may be asked for: ask before measuring.
+  /// Returns true when the options may ask for a row whose name is `name` or starts with it. Call it before measuring.
   bool wants(std::string_view name) const;
-  /// Says on stderr, when it is to be said, what is measured from now on.
+  /// Prints on stderr what is measured from now on, unless progress is silent.
   void announce(std::string_view name) const;
-  /// Adds a row to the benchmark that runs; one that is not asked for is dropped. Throws `invalid_use` for a case that
-  /// it has already or one without a unit.
+  /// Adds a row to the benchmark that runs; drops a row that the options do not ask for. Throws `invalid_use` when the
+  /// benchmark has the case already, or when the row has no name or no unit.
   void add(Row row);
   const std::filesystem::path& scratch() const noexcept { return options_.scratch; }
   League& league() noexcept { return league_; }
@@ -73,12 +73,12 @@ struct Benchmark {
   void (*run)(Report&);
 };
 
-/// Those of a former run that did not meet their target.
+/// The rows of a former run that did not meet their target, by benchmark and full name.
 std::set<std::pair<std::string, std::string>> lost_rows(const std::vector<Row>& rows);
 
 /// All benchmarks linked in, by name.
 std::vector<Benchmark> benchmarks();
-/// The benchmark called `name`; throws `invalid_use`, naming those that there are.
+/// Returns the benchmark called `name`. Throws `invalid_use`, with the names of all benchmarks, when there is none.
 Benchmark benchmark_named(std::string_view name);
 
 struct Registration {

@@ -49,7 +49,7 @@ Team::Team(const TeamOptions& options) : name_(options.name), stage_(contest::St
   for (std::string& word : line) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 
-  // Launchers that start at once must not meet in one folder: Open MPI's clear each other's away.
+  // Launchers that start at the same time need a folder each: those of Open MPI remove each other's files.
   char folder[] = "/tmp/tranship-bench-XXXXXX";
   if (!::mkdtemp(folder)) throw_error(ErrorCode::io, "{}: cannot make '{}': error {}", name_, folder, errno);
   folder_ = folder;
@@ -58,9 +58,9 @@ Team::Team(const TeamOptions& options) : name_(options.name), stage_(contest::St
   process_ = ::fork();
   if (process_ < 0) throw_error(ErrorCode::io, "{}: cannot start {}: error {}", name_, options.program, errno);
   if (process_ == 0) {
-    // A session each, as some launchers make anyway: where the machine is busy, the kernel shares it out by session.
+    // Every program gets a session, as some launchers make one anyway: the kernel shares a busy machine out by session.
     ::setsid();
-    // Nobody is left asleep on a stage whose driver is gone; launchers pass it on to their ranks.
+    // Ends this program with its driver, since its ranks would sleep on the stage forever; launchers pass SIGTERM on.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     ::dup2(nothing, 0);
     ::dup2(log_, 1);

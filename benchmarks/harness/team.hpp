@@ -1,4 +1,5 @@
-// Team: a contestant program with all its ranks, started once, asleep between commands. The driver's side of a stage.
+// Team: a contestant program with all its ranks, which is started once and sleeps between commands. This is the side of
+// a stage that the driver has.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +13,21 @@ namespace tranship::bench {
 
 struct MethodResult {
   std::string name;
-  /// Elements, over all ranks, that were not what they must be; a method with any is not timed.
+  /// Wrong elements of the target, over all ranks; a method with any is not timed.
   std::int64_t wrong_cells = 0;
-  /// That one operation copies between memories; -1 where nobody counts.
+  /// Bytes that one operation copies between memories; -1 when the method does not count them.
   std::int64_t moved_bytes = -1;
 };
 
-/// What a contest needs of a team; tests bring their own.
+/// The interface of a team that a contest uses; tests implement it themselves.
 class Contender {
  public:
   virtual ~Contender() = default;
   virtual const std::string& name() const = 0;
-  /// Sets the case up and checks every method once by value; no methods where the program cannot do it. Throws `io`
-  /// when the program has died or does not answer; it must not be used any more then.
+  /// Sets the case up and checks every method once by value; returns no methods when the program cannot do the work.
+  /// Throws `io` when the program has died or does not answer; the contender must not be used afterwards.
   virtual std::vector<MethodResult> open(const contest::Work& work) = 0;
-  /// The time of each of `ops` operations, in nanoseconds. Throws as `open`.
+  /// Returns the time of each of `ops` operations, in nanoseconds. Throws `io` under the conditions of `open`.
   virtual std::vector<double> run(int method, contest::Freshness freshness, int ops) = 0;
   virtual void close() = 0;
 };
@@ -49,7 +50,7 @@ class Team final : public Contender {
  public:
   /// Starts the program. Throws `io` when that fails.
   explicit Team(const TeamOptions& options);
-  /// Tells it to quit; kills it, with all its ranks, when it does not.
+  /// Tells the program to quit; kills it, with all its ranks, when it does not.
   ~Team() override;
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace tranship;
 
-/// A fake device is memory of its own, and its copies are the host's: what it costs is what the coherence costs.
+/// A fake device has memory of its own and copies by memcpy, so the time is that of the copies and of the coherence.
 class OurBuffer final : public TwoMemories {
  public:
   explicit OurBuffer(std::int64_t cells) : buffer_(ElementType::f64, {cells}, {.devices = &devices_}) {}

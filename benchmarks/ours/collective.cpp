@@ -41,7 +41,7 @@ class OurHand final : private SymmetricArray<double>, public HandCollective {
   }
 };
 
-/// As many bytes as a rank has, from one buffer of its own to another.
+/// Copies as many bytes as a rank has from one of its own buffers to another.
 class Memcpy final : public CollectiveMethod {
  public:
   Memcpy(World& world, const Work& work)

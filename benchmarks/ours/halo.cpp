@@ -43,12 +43,12 @@ std::vector<std::vector<const double*>> fields_of_all(ts::World& world, const Fi
   return all;
 }
 
-/// What the machine allows: libc's memcpy of so many cells of each owner's fields, in long pieces that are evenly
-/// spread over them, as ghosts are. The fields are those of the exchange, and rewritten as they are; the target is read
-/// as ghosts are.
+/// The limit of the machine: libc's memcpy of `cells` cells of each owner's fields, in long pieces that are evenly
+/// spread over them, as ghosts are. The fields are those of the exchange and are rewritten in the same way; the target
+/// is read as ghosts are.
 class Straight final : public HaloMethod {
  public:
-  /// `cells`: of each field of each owner.
+  /// `cells` has a number for each owner: the cells that are copied from each of its fields.
   Straight(const Work& work, int rank, std::string name, const Fields& mine,
            const std::vector<std::vector<const double*>>& all, const std::vector<std::int64_t>& cells)
       : HaloMethod(work, rank), name_(std::move(name)) {
@@ -74,7 +74,7 @@ class Straight final : public HaloMethod {
   std::string name() const override { return name_; }
   void spoil() override { std::fill_n(target_.get(), size_, unwritten); }
   double read() override { return sum(target_.get(), size_); }
-  /// Owners may write again by now: that all of it was written is looked at alone.
+  /// Owners may have rewritten their fields by now, so this only checks that every element was written.
   std::int64_t count_wrong(double) override {
     std::int64_t wrong = 0;
     for (const Piece& piece : pieces_)
@@ -104,7 +104,8 @@ std::vector<std::int64_t> payload_of_owners(const Work& work, int rank) {
   return cells;
 }
 
-/// A copy reads and writes as many lines as it copies: half of those that are read and of those that are written.
+/// Cells for a copy that touches as many lines as the exchange: a copy reads and writes each of its lines, so it copies
+/// half as many lines as the exchange reads and writes together.
 std::vector<std::int64_t> lines_of_owners(const Work& work, int rank) {
   const TouchedLines touched = touched_lines(work, rank);
   const std::int64_t reads = std::accumulate(touched.reads.begin(), touched.reads.end(), std::int64_t{0});

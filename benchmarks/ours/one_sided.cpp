@@ -73,7 +73,7 @@ class OurLimit : private SymmetricArray<Word>, public ByHand {
   const Index bytes_;
 };
 
-/// The same with our copy in the place of memcpy.
+/// Transfers by hand with our copy in the place of memcpy.
 class OurCopy : public OurLimit {
  public:
   using OurLimit::OurLimit;
@@ -84,7 +84,7 @@ class OurCopy : public OurLimit {
   void copy(Word* to, const Word* from) const { copy_row(to, from, bytes_, copy_method(bytes_)); }
 };
 
-/// From the memory of rank 0 to that of rank 1, by both.
+/// A copy from the memory of rank 0 to the memory of rank 1, by both ranks.
 class Together : public Method {
  public:
   Together(World& world, const Work& work)
@@ -110,7 +110,7 @@ class Together : public Method {
   const SymmetricArray<Word> source_, target_;
 };
 
-/// As fast as the machine copies from one rank to the other: each core copies a half by memcpy.
+/// The limit of the machine for a copy from one rank to the other: each core copies a half by memcpy.
 class BothCores final : public Together {
  public:
   BothCores(World& world, const Work& work)

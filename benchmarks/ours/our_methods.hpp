@@ -1,4 +1,4 @@
-// What tranship brings to contests: its method, and beside it the limit.
+// The methods that tranship brings to contests: its own, and beside it the limit.
 #pragma once
 
 #include <contest/methods.hpp>
@@ -19,7 +19,7 @@ Methods one_sided_methods(tranship::World& world, const Work& work);
 /// Programs, and beside them the same by hand in the same memory (the limit), and a memcpy of as many bytes.
 Methods collective_methods(tranship::World& world, const Work& work);
 
-/// The distribution of one side of a work; of a halo with its overlap.
+/// The distribution of one side of a work; that of a halo includes its overlap.
 tranship::Distribution distribution_of(const Work& work, Side side);
 
 }  // namespace contest

@@ -9,11 +9,11 @@
 namespace contest {
 namespace {
 
-/// Packets have twice the bytes: from here on a meeting costs less.
+/// Packets have twice the bytes: for larger parts a meeting costs less.
 constexpr std::int64_t packets_bytes_max = 512;
-/// Up to here a copy costs less than a second meeting.
+/// Up to this size a copy costs less than a second meeting.
 constexpr std::int64_t copies_bytes_max = 16384;
-/// Two ranks combine up to so many bytes whole, each for itself.
+/// Up to this size each of two ranks combines the whole input by itself.
 constexpr std::int64_t whole_bytes_max = 1 << 20;
 
 std::string method_for(const Work& work) {

@@ -7,7 +7,7 @@ namespace ts = tranship;
 
 enum class Way { overlapped, in_sequence, stencil_only };
 
-/// The field, what the stencil makes of it, and the exchange: shared by all ways.
+/// The field, the result of the stencil, and the exchange; all ways share them.
 struct Fluid {
   Fluid(const Work& work, ts::World& world)
       : u(world, distribution_of(work, Side::from)), v(world, distribution_of(work, Side::from)), halo({u}) {}
@@ -25,7 +25,7 @@ class Step final : public HaloMethod {
       : HaloMethod(work, rank), fluid_(std::move(fluid)), way_(way) {
     use(Fields{fluid_->u.data()});
     for (int d = 0; d < 3; ++d) inner_.low[d] = work.width + 1, inner_.extents[d] = field_.interior[d] - 2;
-    // What is left around it: two slabs a dimension, later ones without the cells of earlier ones.
+    // The rest around the inner box: two slabs a dimension, each without the cells of the slabs before it.
     Box rest = {{work.width, work.width, work.width}, {field_.interior[0], field_.interior[1], field_.interior[2]}};
     owned_ = rest;
     for (int d = 0; d < 3; ++d) {

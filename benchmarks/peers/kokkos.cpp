@@ -36,7 +36,7 @@ class Dual final : public TwoMemories {
         cells_(cells) {}
 
   double* begin(Place place, Use use, Cells cells) override {
-    // What is overwritten as a whole need not be copied before; of parts it does not know.
+    // A use that overwrites the whole array needs no copy before it; Kokkos keeps no state for parts.
     if (use == Use::write && cells.count == cells_)
       view_.clear_sync_state();
     else if (place == Place::host)

@@ -26,7 +26,7 @@ MPI_Datatype type_of(const Work& work, const Field& field, const Box& box) {
   return type;
 }
 
-/// By border: what it gives and what it takes.
+/// The types of the boxes that each border gives and takes.
 struct Types {
   Types(const Work& work, const Field& field, const std::vector<Border>& borders) {
     for (const Border& border : borders) {
@@ -130,7 +130,7 @@ class PackedMessages final : public PlainMethod {
           for (const double* field : fields_) at = pack_box(field_, field, border.gives, at);
       MPI_Isend(m.outgoing.get(), m.count, MPI_DOUBLE, m.neighbour, 0, MPI_COMM_WORLD, &requests[request++]);
     }
-    // What stays here is copied straight, while messages travel.
+    // Cells that stay on this rank are copied directly while messages travel.
     for (std::size_t b = 0; b < borders_.size(); ++b)
       if (borders_[b].neighbour == rank_)
         for (double* field : fields_)

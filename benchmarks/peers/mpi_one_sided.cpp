@@ -9,7 +9,7 @@
 namespace contest {
 namespace {
 
-/// Where a library only gets on while it is called, some calls that do nothing let it.
+/// Calls that do nothing but give progress to a library that only progresses inside calls.
 void get_on() {
   int has_come = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &has_come, MPI_STATUS_IGNORE);
@@ -71,11 +71,11 @@ class OneSidedCalls {
     for (int spin = 1; __atomic_load_n(window_ + layout_.signal, __ATOMIC_ACQUIRE) != turn; ++spin)
       if (spin % spins == 0) get_on();
   }
-  /// The target of some transfers must be in a call.
+  /// The target must be in a call for some transfers to progress.
   void finish() { MPI_Barrier(MPI_COMM_WORLD); }
 
  private:
-  /// What is put must not change before a flush.
+  /// Keeps a value that is put, because it must not change before a flush.
   const Word* keep(Word value) {
     if (kept_ == std::size(values_)) {
       MPI_Win_flush_local(peer_, handle_);

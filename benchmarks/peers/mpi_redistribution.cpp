@@ -29,8 +29,8 @@ MPI_Datatype type_along(const std::vector<Run>& runs, Side side, std::int64_t st
   return type;
 }
 
-/// What two ranks share, on one side, in row-major order of cells: a subarray type where it is a box of an array in
-/// that order, else nested index types.
+/// The type of the cells that two ranks share, on one side, in row-major order: a subarray type where they are a box of
+/// an array in that order, else nested index types.
 MPI_Datatype type_of(const Work& work, const Local& local, const Shared& shared, Side side) {
   bool is_box = side == Side::from || work.order == Order::same;
   for (int d = 0; d < work.dims; ++d) is_box = is_box && shared.runs[d].size() == 1;
@@ -134,7 +134,7 @@ class Alltoallw final : public PlainMethod {
   std::vector<int> zeros_;
 };
 
-/// Copies what two ranks share; `from` and `to` are whole local arrays.
+/// Copies the cells that two ranks share; `from` and `to` are whole local arrays.
 void copy_shared(const Work& work, const Shared& shared, const Local& from_local, const double* from,
                  const Local& to_local, double* to) {
   const int last = work.dims - 1;
@@ -159,9 +159,9 @@ void copy_shared(const Work& work, const Shared& shared, const Local& from_local
       copy_plane(1, (planes.from + i) * from_local.strides[0], (planes.to + i) * to_local.strides[0]);
 }
 
-/// The dense local array that a message is: row-major over the shared cells.
+/// A message as a dense local array, row-major over the shared cells.
 struct Packed {
-  Shared shared;  ///< runs of the side that is not packed; the other one's are dense
+  Shared shared;  ///< runs of the side that is not packed; the runs of the packed side are dense
   Local local;
 };
 Packed packed(const Work& work, Shared shared, Side packed_side) {
@@ -191,7 +191,7 @@ class PackedAlltoallv final : public PlainMethod {
     for (int other = 0; other < work.ranks; ++other) {
       sends_.push_back(packed(work, shared_cells(work, rank, other), Side::to));
       receives_.push_back(packed(work, shared_cells(work, other, rank), Side::from));
-      // What stays here is copied straight.
+      // Cells that stay on this rank are copied directly.
       send_counts_.push_back(other == rank ? 0 : int(sends_.back().local.size));
       receive_counts_.push_back(other == rank ? 0 : int(receives_.back().local.size));
       send_offsets_.push_back(send_at), receive_offsets_.push_back(receive_at);

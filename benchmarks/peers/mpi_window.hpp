@@ -1,4 +1,4 @@
-// Memory that all ranks of an MPI program see: MPI_Win_allocate_shared. And a barrier in it, as one writes it by hand.
+// Memory that all ranks of an MPI program see (MPI_Win_allocate_shared), with a barrier in it as one writes it by hand.
 #pragma once
 
 #include <new>
@@ -16,7 +16,7 @@ class SharedWindow {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    // A head of one page for the barrier of rank 0; the same for all keeps them alike.
+    // A head of one page for the barrier of rank 0; the other ranks have one as well, so that all windows are alike.
     MPI_Win_allocate_shared(MPI_Aint(elements * 8 + head_bytes), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mine_, &window_);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
     ask_for_huge_pages(of(rank), std::size_t(elements) * sizeof(double));

@@ -1,5 +1,5 @@
-// PETSc's DMDA: a box stencil's ghost cells, from its global to its local vector, and from local vector to itself. The
-// fields of a cell lie side by side there (degrees of freedom), as is its way.
+// PETSc's DMDA: a box stencil's ghost cells, from its global to its local vector, and from a local vector to itself.
+// PETSc stores the fields of a cell side by side (degrees of freedom).
 #include <string>
 
 #include <contest/methods.hpp>

@@ -1,5 +1,5 @@
-// ScaLAPACK's pdgemr2d: block-cyclic to block-cyclic. Its local arrays are column-major: a row-major matrix is its
-// transpose there, rows and columns of all descriptors exchanged.
+// ScaLAPACK's pdgemr2d: block-cyclic to block-cyclic. Its local arrays are column-major, so a row-major matrix is
+// described as its transpose: rows and columns of all descriptors are exchanged.
 #include <algorithm>
 #include <string>
 

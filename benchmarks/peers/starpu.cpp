@@ -1,5 +1,5 @@
 // StarPU with a memory node of its own kind: a "disk" whose transfers are copies in memory, which count the bytes. The
-// array is acquired on either node; where nothing that works belongs to a node, tasks cannot be given to it.
+// array is acquired on either node, because a node without workers cannot be given tasks.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   }
   try {
     const StageMemory stage = StageMemory::open(argv[1]);
-    // What it measures of the machine goes to the folder of this run.
+    // StarPU writes its measurements of the machine to the folder of this run.
     if (const char* folder = std::getenv("TMPDIR")) ::setenv("STARPU_HOME", folder, 0);
     starpu_conf conf;
     starpu_conf_init(&conf);

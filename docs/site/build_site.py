@@ -207,7 +207,7 @@ def below(folder, entries):
 
 
 def check(site):
-    """What is wrong with the links of the finished site."""
+    """Returns the faults of the links of the finished site."""
     texts = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     anchors = {path: set(ANCHOR.findall(text)) for path, text in texts.items()}
     problems = []

@@ -331,7 +331,7 @@ class Reference:
 
 
 def suffix_of(arguments):
-    """What follows the parameters: const, noexcept, requires; without =default."""
+    """Returns the text after the parameters: const, noexcept, requires; without =default."""
     depth = 0
     for at, sign in enumerate(arguments):
         depth += {"(": 1, ")": -1}.get(sign, 0)

@@ -1,5 +1,5 @@
-// What callers pass that may be of the wrong kind or out of range. The library says so with its own error, which has
-// the value and what was expected; nanobind would list the signatures of a function that users do not know.
+// Argument: a parameter whose value may be of the wrong kind or out of range. The library throws its own error with the
+// value and the expectation; nanobind would list the signatures of a function that users do not know.
 #pragma once
 
 #include <limits>
@@ -40,8 +40,8 @@ struct Expected<std::vector<T>> {
   static std::string text() { return "whole numbers " + limits_text<T>(); }
 };
 
-/// A parameter of a bound function. It takes any object, and throws Error(invalid_use) where a T is needed of one that
-/// is none.
+/// A parameter of a bound function. It takes any object, and throws Error(invalid_use) when the function needs a T and
+/// the object is not one.
 template <class T>
 class Argument {
  public:

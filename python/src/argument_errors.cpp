@@ -1,7 +1,7 @@
-// Messages of arguments of wrong types. nanobind lists the signatures of the function that was called, which users do
-// not know; what they need is the name of the argument, and both types. The module is linked so that what nanobind says
-// passes here (--wrap in CMakeLists.txt): it offers no other place to change it, and checks before each call would cost
-// more than the calls.
+// Messages about arguments of wrong types. nanobind lists the signatures of the function that was called, which users
+// do not know; they need the name of the argument, and both types. The module is linked so that nanobind's messages
+// pass through here (--wrap in CMakeLists.txt): nanobind offers no other place to change them, and checks before each
+// call would cost more than the calls.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -50,7 +50,7 @@ Texts split(std::string_view text, char separator) {
   return out;
 }
 
-/// A type as users write it: without modules, and by the names that the package gives.
+/// A type as users write it: without modules, and by the package's own names.
 std::string shown(std::string_view type) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {{"SymmetricView", "Symmetric"},
                                                                             {"LocalArray", "Array"},
@@ -81,7 +81,7 @@ bool is_whole(std::string_view given) {
   return given == "int" || given == "bool" || given.starts_with("int") || given.starts_with("uint");
 }
 
-/// Whether a value of a type may be what a parameter is annotated with; true where only the value says.
+/// Returns true when some value of type `given` may fit a parameter that is annotated with `wanted`.
 bool may_be(std::string_view wanted, const std::string& given) {
   for (const std::string& one : split(wanted, '|')) {
     const std::string plain = shown(one), kind = plain.substr(0, plain.find('['));
@@ -117,7 +117,7 @@ std::vector<Parameter> parameters_of(std::string_view signature) {
   return out;
 }
 
-/// What is wrong with a call, and after how many right arguments.
+/// Returns the first fault of a call, and the number of right arguments before it.
 std::pair<std::string, std::size_t> wrong_in(const std::vector<Parameter>& parameters, const Given& given) {
   for (std::size_t i = 0; i < given.positional.size(); ++i) {
     if (i >= parameters.size())
@@ -150,7 +150,7 @@ std::pair<std::string, std::size_t> wrong_in(const std::vector<Parameter>& param
   return {"the value of an argument is out of range, or holds elements of another type: " + all, right};
 }
 
-/// The message that users get in place of nanobind's; nothing where it says something else.
+/// Returns the message that replaces nanobind's; nothing when `text` is not about arguments.
 std::optional<std::string> reworded(std::string_view text) {
   constexpr std::string_view begin = "(): incompatible function arguments.", invoked = "Invoked with types:";
   const std::size_t lists = text.find(begin), types = text.rfind(invoked);
@@ -168,7 +168,7 @@ std::optional<std::string> reworded(std::string_view text) {
       if (sides.size() == 2) given.named.emplace_back(sides[0], shown(sides[1]));
     }
   }
-  // Of several signatures, that with the most arguments that are right.
+  // The message is about the signature that fits the most arguments.
   std::optional<std::pair<std::string, std::size_t>> best;
   for (const std::string& line : split(text.substr(0, types), '\n')) {
     const std::size_t number = line.find(". ");

@@ -1,4 +1,4 @@
-// Distributed arrays, and what moves them.
+// Distributed arrays, and the exchanges and pipes that move them.
 #include <algorithm>
 #include <type_traits>
 
@@ -34,7 +34,7 @@ using nb::literals::operator""_a;
 
 namespace {
 
-/// A rank's part of an array. Its memory outlives the world; what else it has ends with it.
+/// A rank's part of an array. Its memory outlives the world; its other resources end with the world.
 class LocalArray final : public Resident {
  public:
   LocalArray(std::shared_ptr<RankHandle> rank, ArrayRef ref, nb::object owner, DevicesHandle devices)
@@ -56,9 +56,9 @@ class LocalArray final : public Resident {
       ref_.coherence.reset();
     });
   }
-  /// Whether leases have been opened: then the host's memory is one copy of several.
+  /// Returns true when leases have been opened, which makes the host's memory one copy of several.
   bool is_leased() const noexcept { return ref_.coherence ? ref_.coherence->is_tracked() : is_leased_; }
-  /// The cells on the host, with all values that this rank has.
+  /// Returns the cells on the host, after it has brought them up to date with this rank's other copies.
   HostCells read_on_host(CallSite where) const {
     if (ref_.coherence) return detail::read_on_host(ref_, where);
     if (!is_on_host_)
@@ -69,7 +69,7 @@ class LocalArray final : public Resident {
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
   const std::string& name() const noexcept { return name_; }
   const DevicesHandle& devices() const noexcept { return devices_; }
-  /// For what the array itself says.
+  /// For properties of the array itself, which need no world.
   const ArrayRef& ref() const noexcept { return ref_; }
   /// For calls that need the world. Throws `invalid_use` once it has ended.
   const ArrayRef& living() const {
@@ -126,7 +126,7 @@ class Moving final : public Resident {
   Moving(const Moving&) = delete;
   Moving& operator=(const Moving&) = delete;
 
-  /// What it was outlives the world: notebooks show exchanges that their ranks have returned.
+  /// Keeps the description of the exchange after the world: notebooks show exchanges that their ranks have returned.
   void leave() noexcept override {
     if (!exchange_) return;
     try {
@@ -155,7 +155,7 @@ class Moving final : public Resident {
     ArrayExchange& moved = exchange();
     if (!is_brief_ || !test(where)) without_gil([&] { moved.finish(where); });
   }
-  /// Waits as finish() does, but for a second at most. False where the exchange is not complete then.
+  /// Waits as finish() does, but for a second at most. Returns false when the exchange is not complete then.
   bool finish_soon(CallSite where) const {
     World& world = rank_->world();
     struct Timeout {
@@ -280,9 +280,9 @@ PipeBuffers buffers_of(const std::vector<ArrayHandle>& arrays) {
   return out;
 }
 
-/// As NumPy's array, which keeps it.
+/// Returns a NumPy array over the memory of `array`; the NumPy array keeps `self` alive.
 nb::object numpy_view(const nb::object& self, const LocalArray& array, Access access) {
-  // Not of the array itself: NumPy would ask that for its buffer first, which comes from here.
+  // A namespace stands for the array: NumPy would first ask the array for its buffer, which comes from this function.
   nb::object shown = nb::module_::import_("types").attr("SimpleNamespace")();
   shown.attr("__array_interface__") = interface_of(array, access);
   shown.attr("owner") = self;
@@ -305,7 +305,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return -1;
 }
-/// That of the attribute `local`, for classes of the package: before 3.12, Python's own cannot have one.
+/// Gives classes of the package the buffer of their attribute `local`: before 3.12, Python classes cannot define one.
 int get_local_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   PyObject* const local = PyObject_GetAttrString(self, "local");
@@ -315,7 +315,7 @@ int get_local_buffer(PyObject* self, Py_buffer* view, int flags) {
   return status;
 }
 PyType_Slot local_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_local_buffer)},
-                             {Py_tp_doc, const_cast<char*>("What shows the memory of its attribute `local`.")},
+                             {Py_tp_doc, const_cast<char*>("Shows the memory of its attribute `local`.")},
                              {0, nullptr}};
 PyType_Spec local_type = {.name = "tranship._core.ShowsLocal",
                           .basicsize = 0,

@@ -37,7 +37,7 @@ struct BufferHandle {
   BufferHandle(BufferHandle&&) = default;
   BufferHandle& operator=(BufferHandle&&) = delete;
   ~BufferHandle() {
-    // Its lock may be held by who waits for the interpreter's. In the code of a device none of this buffer is.
+    // A thread that waits for the interpreter's lock may hold the buffer's. In a device's code, the buffer's is free.
     if (has_python_devices() && !is_inside_of_device()) without_gil([&] { const Buffer gone = std::move(buffer); });
   }
   DevicesHandle devices;
@@ -50,7 +50,7 @@ bool LeaseViews::Base::is_written_by_others() {
   if (key % 2 == 1) return false;  // it is read-only
   std::erase_if(handed_out, [](const nb::object& one) { return Py_REFCNT(one.ptr()) == 1; });
   if (Py_REFCNT(array.ptr()) > 1 + Py_ssize_t(handed_out.size())) return true;
-  // A variable has the array itself, which is read-only by now. What else refers to it may have taken its address.
+  // A variable refers to the array itself, which is read-only by now. Any other reference may have taken its address.
   return std::any_of(handed_out.begin(), handed_out.end(),
                      [](const nb::object& one) { return Py_REFCNT(one.ptr()) > 2; });
 }
@@ -60,7 +60,7 @@ namespace {
 /// Guarded by the interpreter's lock.
 bool grants_writes = false;
 
-/// Says that memory may be written, to NumPy, which asks before it makes an array writable. Shows nothing of it.
+/// Tells NumPy that memory may be written: NumPy asks before it makes an array writable. Shows no memory.
 int grant_writes(PyObject* self, Py_buffer* view, int flags) {
   if (grants_writes && (flags & PyBUF_WRITABLE) != 0) {
     static char nothing[1];
@@ -188,7 +188,7 @@ void LeaseHandle::end(Ending ending) {
   check_outside_of_devices();
   bool outlives = false;
   if (memory_->is_of_python_device()) {
-    // Where the kind of array has such a flag. Who keeps others must not use them.
+    // Only NumPy's arrays have this flag. Programs that keep other arrays must not use them.
     if (array_.is_valid() && nb::isinstance(array_, nb::module_::import_("numpy").attr("ndarray")))
       array_.attr("setflags")("write"_a = false);
   } else if (array_.is_valid() && memory_->shown().access == Access::writable) {

@@ -1,4 +1,4 @@
-// How values cross: extents and indices as tuples of ints, element types as NumPy's names.
+// Conversions between Python and C++: extents and indices are tuples of ints, element types are NumPy's names.
 #pragma once
 
 #include <string>

@@ -32,8 +32,8 @@ using Status = std::int32_t;
 
 constexpr CallSite compiled_site{"<compiled by Numba>", 0};
 
-/// An operation has failed in a thread that Python does not know, one of those that share a parallel loop, and whose
-/// errors would be lost.
+/// True after an operation has failed in a thread of a parallel loop that Python does not know, because its error would
+/// be lost.
 std::atomic<bool> has_lost_error = false;
 
 Status fail_with(const std::exception_ptr& thrown) noexcept {
@@ -51,13 +51,13 @@ Status fail_with(const std::exception_ptr& thrown) noexcept {
   }
   return -1;
 }
-/// Not in Python's stable interface, and there in all versions.
+/// The function is not in Python's stable interface, but all versions have it.
 bool has_gil() {
   static const auto check = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Check"));
   return check != nullptr && check() != 0;
 }
 
-/// Runs `f(shmem)`, in the fiber of a simulated rank. What may wait lets other threads run Python meanwhile.
+/// Runs `f(shmem)`, for a simulated rank on its fiber. An operation that may wait lets other threads run Python.
 enum class Waits : bool { no, yes };
 template <class F>
 Status guarded(Waits waits, F&& f) noexcept {
@@ -118,7 +118,7 @@ int int_of(std::int64_t number) {
 enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
 constexpr const char* transfer_names[] = {"put", "put_nbi", "get", "get_nbi"};
 
-/// Between spans, or between views.
+/// Transfers between spans, or between views.
 template <class End>
 void transfer(Context& rma, std::int32_t kind, const End& to, const End& from, Rank peer) {
   switch (kind) {
@@ -138,7 +138,7 @@ extern "C" {
 Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int64_t bytes, std::int64_t peer) {
   const auto to = Symmetric<std::byte>::at(static_cast<std::byte*>(target), bytes);
   const auto from = Symmetric<std::byte>::at(static_cast<std::byte*>(source), bytes);
-  // What fails has done nothing, and is tried again where errors are told.
+  // A transfer that fails has done nothing; guarded() below tries it again and reports the error.
   if (Context* rma = Shmem::direct_of_this_thread()) [[likely]] {
     try {
       transfer(*rma, kind, to, from, int_of(peer));
@@ -174,7 +174,7 @@ Status tranship_get_word(std::int32_t bytes, void* target, void* source, std::in
           return 0;
       }
     } catch (...) {
-      // It is tried again where errors are told.
+      // tranship_transfer tries it again and reports the error.
     }
   }
   return tranship_transfer(get, target, source, bytes, peer);
@@ -246,7 +246,7 @@ Status tranship_peer_address(const Array* array, std::int64_t peer, void** addre
     *address = at_peer(shmem.context(), array->view(), int_of(peer), compiled_site).data;
   });
 }
-/// The elements at all members of a team: those of the first one, how far apart in bytes, and how many there are.
+/// Returns the address of the first team member's elements, the distance between members in bytes, and their number.
 Status tranship_multicast_address(const Array* array, std::int64_t team, void** first, std::int64_t* stride,
                                   std::int64_t* members) {
   return guarded(Waits::no, [&](Shmem& shmem) {
@@ -266,7 +266,7 @@ Status tranship_atomic(std::int64_t call, void* at, std::int32_t type, std::uint
 Status tranship_fence() {
   return guarded(Waits::yes, [](Shmem& shmem) { shmem.context().fence(compiled_site); });
 }
-/// What transfers that do not block have kept is theirs no longer.
+/// Releases the objects that non-blocking transfers have kept alive, unless the operation failed.
 Status release_after(Status done) noexcept {
   Shmem* const shmem = done == 0 ? Shmem::of_this_thread_if_any() : nullptr;
   if (shmem == nullptr || !shmem->rank().holds_any()) return done;

@@ -35,7 +35,8 @@ nb::dict as_dict(const ReshardReport& report) {
   return out;
 }
 
-/// What functions of Python that the library calls have raised: the first of it ends the work and is raised again.
+/// Keeps the first exception that Python functions raise when the library calls them: it ends the work and is raised
+/// again.
 class RaisedInside {
  public:
   /// Runs `f` with the interpreter's lock held.

@@ -1,4 +1,4 @@
-// Options of halos, as the package has sorted out what a program has said.
+// Options of halos, in the form into which the package brings a program's arguments.
 #pragma once
 
 #include <optional>

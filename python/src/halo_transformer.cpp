@@ -1,4 +1,4 @@
-// NDSL's messages: what one rank's halo transformer packs for another rank, over memory that Python holds.
+// NDSL's messages: the cells that one rank's halo transformer packs for another rank, in memory that Python holds.
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,7 +79,7 @@ std::vector<HaloExchangeSpec> exchanges_of(const nb::sequence& items) {
   return out;
 }
 
-/// Arrays of Python, kept.
+/// Python arrays and references that keep them alive.
 class Arrays {
  public:
   Arrays(const nb::sequence& arrays, const char* which, Access access) {
@@ -99,7 +99,7 @@ class Arrays {
   std::vector<StridedView> views_;
 };
 
-/// The contiguous memory of a message, kept.
+/// The contiguous memory of a message and a reference that keeps it alive.
 class MessageMemory {
  public:
   MessageMemory(nb::handle object, Access access, Index bytes) {
@@ -126,7 +126,7 @@ void unpack(const HaloMessage::Bound& bound, const std::byte* message) {
   without_gil_unless(bound.bytes() <= brief_bytes, [&] { bound.unpack(message); });
 }
 
-/// A message with the memory at both of its ends.
+/// A message bound to arrays and buffers.
 class BoundHalo {
  public:
   BoundHalo(HaloMessage& message, const nb::sequence& x, const nb::sequence& y, nb::handle pack_buffer,
@@ -153,7 +153,7 @@ class BoundHalo {
 };
 
 constexpr const char* transformer_doc =
-    "What one rank's halo transformer sends to another rank, in NDSL's wire format.\n"
+    "The message of one rank's halo transformer to another rank, in NDSL's wire format.\n"
     "\n"
     "``HaloTransformer(exchanges_x, exchanges_y=())``: exchanges are tuples ``(spec, rotation, pack_slices,\n"
     "unpack_slices)`` of a :class:`HaloSpec`, the number of clockwise quarter turns (any int), and one ``slice`` "
@@ -263,7 +263,7 @@ void bind_halo_transformer(nb::module_& module) {
              nb::handle unpack_buffer) { return std::make_unique<BoundHalo>(self, x, y, pack_buffer, unpack_buffer); },
           "quantities_x"_a, "quantities_y"_a = nb::tuple(), "pack_buffer"_a = nb::none(),
           "unpack_buffer"_a = nb::none(),
-          "The same arrays and buffers for many calls of pack() and unpack() without arguments. Arrays must not be\n"
+          "Binds arrays and buffers for many calls of pack() and unpack() without arguments. Arrays must not be\n"
           "resized while it lives.");
 }
 

@@ -1,4 +1,5 @@
-// Halo updates on a tiling of whichever memory they are started with: exchanges that take a snapshot of what they send.
+// Halo updates on a tiling, bound to the memory that they are started with: exchanges that take a snapshot of the cells
+// that they send.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,8 +26,8 @@ using nb::literals::operator""_a;
 
 namespace {
 
-/// A whole array of Python: what keeps its memory, its address, its shape and its strides in elements; and the first
-/// cell of the rank's part in it.
+/// A whole array of Python: the object that keeps its memory, its address, its shape, its strides in elements, and the
+/// first cell of the rank's part in it.
 using Memory = std::tuple<nb::object, std::uintptr_t, Indices, Indices, Indices>;
 
 /// An update and the arrays that it was last bound to.

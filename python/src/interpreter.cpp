@@ -15,7 +15,7 @@
 namespace tranship::python {
 namespace {
 
-/// By the number of the code; never freed, because errors may be thrown until the interpreter is gone.
+/// The classes by number of the error code. Never freed, because errors may be thrown until the interpreter is gone.
 nb::dict& error_classes() {
   static auto* classes = new nb::dict();
   return *classes;
@@ -27,19 +27,19 @@ std::string& package_folder() {
   return *folder;
 }
 
-/// The file of the standard library's that enters and leaves blocks for programs.
+/// The file of the standard library that enters and leaves `with` blocks for programs.
 std::string& file_of_blocks() {
   static auto* file = new std::string();
   return *file;
 }
 
-/// What is known of a function's code: its file, whose name lives as long as the process, and whether it is this
-/// package's, or calls it for a program.
+/// A function's code: its file, whose name lives as long as the process, and whether it belongs to this package or
+/// calls the package for a program.
 struct KnownCode {
   PyObject* code = nullptr;  // held, so that no other code has its address
   const char* file = nullptr;
   bool is_ours = false;
-  int instruction = -1, line = 0;  // the last one that was asked for, where it can be told: finding its line is dear
+  int instruction = -1, line = 0;  // the last instruction that was looked up, if any: finding its line is costly
 };
 
 KnownCode& known(PyObject* code) {
@@ -77,7 +77,7 @@ int line_of(PyFrameObject* frame, [[maybe_unused]] KnownCode& code) {
 #endif
 }
 
-/// What str() says of it, or its type where it says nothing. Python's own errors on the way are cleared.
+/// Returns the str() of an object, or a text that says that it has none. Clears errors that Python sets meanwhile.
 std::string text_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
   const nb::object bytes =
@@ -103,7 +103,7 @@ void raise(const Error& error) try {
   const char* name = name_of(error.code());
   PyObject* known = PyDict_GetItemString(error_classes().ptr(), name);
   nb::object type = known ? nb::borrow(known) : nb::borrow(PyExc_RuntimeError);
-  // Names of files and arrays in it may be any bytes.
+  // Names of files and arrays in the message may have any bytes.
   const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
       error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
   nb::object exception = type(message);
@@ -195,7 +195,7 @@ void FiberThread::call(FunctionRef<void()> f) {
   request_ = f;
   is_served_ = false;
   changed_.notify_all();
-  // Without an end, wait() is of GCC 12's library, and wheels may run where GCC 11's is.
+  // The wait() without a deadline needs GCC 12's library, and wheels may run with that of GCC 11.
   while (!changed_.wait_for(lock, std::chrono::hours(1), [&] { return is_served_; })) {
   }
   request_.reset();
@@ -240,7 +240,7 @@ void raise_for(const std::exception_ptr& thrown) {
   } catch (const Error& error) {
     raise(error);
   } catch (const Interrupt&) {
-    // One Ctrl-C is one exception: that which is on its way to this thread would come in the handler of this one.
+    // One Ctrl-C is one exception: another that is on its way to this thread would arrive in the handler of this one.
     PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), nullptr);
     PyErr_SetNone(PyExc_KeyboardInterrupt);
   }

@@ -1,7 +1,9 @@
-// What the interpreter asks of code that waits: to let others run meanwhile, and to say from where it was called.
+// Code that waits lets other threads run Python meanwhile, and reports its call site. The functions here do both, and
+// convert exceptions between Python and C++.
 //
-// Every rank is a thread to Python, simulated ones, too. Those are fibers of one thread to C++: their Python runs in a
-// thread of its own, and what may wait goes back to the fiber (FiberThread), so that one of all of them runs at a time.
+// Every rank is a thread to Python, also a simulated one. To C++, simulated ranks are fibers of one thread: the Python
+// of each runs in a thread of its own, and calls that may wait go back to the fiber (FiberThread), so that only one of
+// all simulated ranks runs at a time.
 #pragma once
 
 #include <condition_variable>
@@ -23,20 +25,20 @@ namespace tranship::python {
 
 namespace nb = nanobind;
 
-/// The caller of the package. The name lives as long as the process.
+/// Returns the place from which a program called the package. The file name lives as long as the process.
 CallSite python_call_site();
 
-/// Runs the Python of a simulated rank in a thread, and what it hands back on the rank's fiber.
+/// Runs the Python of a simulated rank in a thread, and the functions that it passes to call() on the rank's fiber.
 class FiberThread {
  public:
   /// Runs `body` in a new thread, and serves it until it returns; `look` is called now and then while it computes.
   /// Called on the fiber, without the interpreter's lock.
   static void run(FunctionRef<void()> body, FunctionRef<void()> look);
-  /// The one that serves the calling thread, or null.
+  /// The FiberThread that serves the calling thread, or null.
   static FiberThread* current() noexcept { return current_; }
-  /// From now on the child of a fork, which has no other threads, is not served by any.
+  /// From now on, current() is null in the child of a fork, which has no other threads.
   static void end_in_children();
-  /// Runs `f` on the fiber; what it throws comes back.
+  /// Runs `f` on the fiber, and throws what `f` throws.
   void call(FunctionRef<void()> f);
 
  private:
@@ -51,7 +53,7 @@ class FiberThread {
   static thread_local FiberThread* current_;
 };
 
-/// Runs `f` while other threads, and other simulated ranks, may run Python. Whatever may wait for a rank runs in it.
+/// Runs `f` while other threads, and other simulated ranks, may run Python. Code that may wait for a rank must run so.
 template <class F>
 auto without_gil(F&& f) -> std::invoke_result_t<F> {
   using Result = std::invoke_result_t<F>;
@@ -67,13 +69,14 @@ auto without_gil(F&& f) -> std::invoke_result_t<F> {
   }
 }
 
-/// The same for what takes less time than the lock does to come back, when it `is_brief`: it must not wait for a rank.
+/// Runs `f` as without_gil does, or with the interpreter's lock when `is_brief`: `f` then takes less time than getting
+/// the lock back, and must not wait for a rank.
 template <class F>
 auto without_gil_unless(bool is_brief, F&& f) -> std::invoke_result_t<F> {
   if (is_brief && FiberThread::current() == nullptr) return f();
   return without_gil(f);
 }
-/// Bytes whose copy is that brief.
+/// The most bytes whose copy is brief enough.
 inline constexpr Index brief_bytes = 16384;
 
 /// Ctrl-C, in a rank that does not see signals itself; KeyboardInterrupt to Python.
@@ -90,7 +93,7 @@ class RankState {
   RankState(const RankState&) = delete;
   RankState& operator=(const RankState&) = delete;
 
-  /// What SetAsyncExc calls this thread.
+  /// The id of this thread for SetAsyncExc.
   unsigned long thread_id() const noexcept { return thread_id_; }
 
  private:
@@ -98,13 +101,13 @@ class RankState {
   unsigned long thread_id_;
 };
 
-/// Of the exception that is being handled, which is one of Python's: what C++ and the other ranks see of it. The
-/// exception itself stays with the rank.
+/// Returns the error that C++ and the other ranks see for a Python exception that is being handled. The exception
+/// itself stays with the rank.
 Error error_of(const nb::python_error& exception);
-/// The same of an exception object.
+/// Returns that error for an exception object.
 Error error_of(nb::handle exception);
 
-/// The rank that the calling thread is, for as long as this lives; its errors have it where they name no other.
+/// Makes the calling thread a rank while this lives; errors of the thread that name no rank get this one.
 class RankOfThread {
  public:
   explicit RankOfThread(int rank) noexcept : before_(set(rank)) {}
@@ -113,7 +116,7 @@ class RankOfThread {
   RankOfThread& operator=(const RankOfThread&) = delete;
 
   static int current() noexcept { return current_; }  ///< -1 for none
-  /// Returns the one before.
+  /// Returns the rank before.
   static int set(int rank) noexcept { return std::exchange(current_, rank); }
 
  private:
@@ -121,11 +124,11 @@ class RankOfThread {
   int before_;
 };
 
-/// Sets Python's error to what a C++ exception of this library becomes; throws on what is no such exception.
+/// Sets Python's error for a C++ exception of this library; rethrows any other exception.
 void raise_for(const std::exception_ptr& thrown);
 
-/// Says where the package lies, whose frames are no call sites, nor are those of `blocks`, the file of contextlib; and
-/// what C++ errors become: `classes` maps names of codes to classes, and "base" to the one that all derive from.
+/// Sets the folder of the package; its frames are no call sites, nor are those of `blocks`, the file of contextlib.
+/// Sets the classes for C++ errors: `classes` maps names of codes to classes, and "base" to the base class of all.
 void set_package(std::string folder, std::string blocks, nb::dict classes);
 
 }  // namespace tranship::python

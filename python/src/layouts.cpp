@@ -1,4 +1,4 @@
-// Distributions and what they are made of: values without memory or ranks.
+// Distributions and their components: values without memory or ranks.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -119,7 +119,7 @@ std::string text_of(const Distribution& distribution) {
   const std::string text = to_text({ElementType::u8, distribution});
   return text.substr(std::min(text.find('['), text.size()));
 }
-/// As layout texts say it.
+/// A partition as layout texts write it.
 std::string text_of(const Partition& partition) {
   const bool has_bounds = partition.bounds.size() > 1;
   const Index parts = has_bounds ? Index(partition.bounds.size()) - 1 : 1;
@@ -128,12 +128,12 @@ std::string text_of(const Partition& partition) {
     const std::string text =
         text_of(Distribution({has_bounds ? partition.bounds.back() : many}, Grid({parts}), {partition}));
     return text.substr(text.find(" : ") + 3);
-  } catch (const Error&) {  // it makes no sense for any array
+  } catch (const Error&) {  // no array can have this partition
     return name_of(partition.kind);
   }
 }
 
-/// What notebooks show of a value: a function of the package, which makes HTML.
+/// Binds `_repr_html_`, which notebooks call, to the package's function of this name.
 auto shown_by(const char* function) {
   return [function](const nb::object& self) {
     return nb::str(nb::module_::import_("tranship._pictures").attr(function)(self));
@@ -168,7 +168,7 @@ TileEdge tile_edge_of(nb::handle item) {
 
 void bind_layouts(nb::module_& module) {
   module.attr("dims_max") = dims_max;
-  nb::enum_<EdgePolicy>(module, "EdgePolicy", "What overlap holds where it reaches beyond the array.")
+  nb::enum_<EdgePolicy>(module, "EdgePolicy", "The content of overlap beyond the edge of the array.")
       .value("truncate", EdgePolicy::truncate)
       .value("toroidal", EdgePolicy::toroidal)
       .value("zero", EdgePolicy::zero)
@@ -241,9 +241,9 @@ void bind_layouts(nb::module_& module) {
             return self.with_overlap({left, edges.first}, {right, edges.second});
           },
           "left"_a, "right"_a, "edge"_a = "truncate",
-          "The same with extra cells to the left and to the right of what each part owns, and what they hold beyond an "
-          "edge:\n'truncate', 'toroidal', 'zero', 'replicate', 'replicate_local' or 'open'; one for both edges, or a "
-          "pair of left and right.")
+          "Returns the partition with extra cells to the left and to the right of those that each part owns. `edge`\n"
+          "names their content beyond an edge: 'truncate', 'toroidal', 'zero', 'replicate', 'replicate_local' or\n"
+          "'open'; one for both edges, or a pair of left and right.")
       .def("with_minimum", &Partition::with_minimum, "cells"_a)
       .def("with_modulo", &Partition::with_modulo, "cells"_a)
       .def("with_interfaces", &Partition::with_interfaces,
@@ -341,9 +341,10 @@ void bind_layouts(nb::module_& module) {
             return nb::make_tuple(self.indexed_dims(), nb::cast(ids.owned), nb::cast(ids.ghosts));
           },
           "rank"_a,
-          "Of an indexed distribution how many dimensions are numbered, and the ids that a rank owns and keeps copies "
-          "of; else None.")
-      .def("on_ranks", &Distribution::on_ranks, "ranks"_a, "The same parts held by other ranks, by ordinal.")
+          "The number of numbered dimensions of an indexed distribution, and the ids that a rank owns and those that\n"
+          "it keeps copies of; None for other distributions.")
+      .def("on_ranks", &Distribution::on_ranks, "ranks"_a,
+           "Returns the distribution with its parts on other ranks, by ordinal.")
       .def("_repr_html_", shown_by("distribution_html"))
       .def(nb::self == nb::self)
       .def("__hash__",
@@ -471,7 +472,7 @@ void bind_layouts(nb::module_& module) {
       [](const std::string& kind) { return std::string(name_of(element_type_of_numpy(kind).value())); }, "kind"_a,
       "The name of NumPy's kind and size ('f8') in layout texts ('f64').");
 
-  nb::class_<TransferPlan>(module, "TransferPlan", "What one rank receives, sends and fills.")
+  nb::class_<TransferPlan>(module, "TransferPlan", "The cells that one rank receives, sends and fills.")
       .def("explain", [](const TransferPlan& plan) { return explain_text(plan); })
       .def("to_json", [](const TransferPlan& plan) { return explain_json(plan); })
       .def_ro("rank", &TransferPlan::rank, "The rank whose plan it is.")
@@ -479,7 +480,7 @@ void bind_layouts(nb::module_& module) {
       .def("__repr__", [](const TransferPlan& plan) { return fmt::format("<plan of rank {}>", plan.rank); })
       .def("__reduce__",
            [](const TransferPlan& plan) {
-             // A function of Python's, which has a name to be found by.
+             // A Python function, which pickle can find by its name.
              return nb::make_tuple(nb::module_::import_("tranship").attr("load_plan"), nb::make_tuple(save_plan(plan)));
            })
       .def(nb::self == nb::self)
@@ -525,7 +526,7 @@ void bind_layouts(nb::module_& module) {
       [](const ArraySpec& source, const ArraySpec& target) {
         return without_gil([&] { return explain_text(summarise_redistribution(source, target)); });
       },
-      "source"_a, "target"_a, "What all ranks do together, as text.");
+      "source"_a, "target"_a, "The work of all ranks together, as text.");
 }
 
 }  // namespace tranship::python

@@ -48,7 +48,7 @@ inline std::optional<Region> region_of(const std::optional<std::vector<std::pair
   return Region::boxes(list);
 }
 
-/// Memory that leases show, whichever of them is open: what views of it are made of.
+/// Memory that leases show, independent of the lease that is open: views of it are made from this.
 struct ShownMemory {
   std::shared_ptr<Devices> devices;
   StridedView view;
@@ -81,38 +81,39 @@ class LeaseMemory {
   Lease lease_;
 };
 
-/// The arrays that leases of one buffer have shown. NumPy makes the views of an array views of its base, so each array
-/// that is handed out is a view of a base that only this knows, and who else refers to the base is a view. An array
-/// becomes read-only when its lease ends, but its views do not. NumPy makes an array writable where its base is, or
-/// where the memory below says so. Bases are read-only, and the memory says so to hand_out() and array() alone: an
-/// array that is read-only stays so.
+/// The arrays that leases of one buffer have shown. NumPy makes a view of an array a view of the array's base, so each
+/// array that is handed out is a view of a base that only this object knows, and any other reference to the base comes
+/// from a view. An array becomes read-only when its lease ends, but its views do not. NumPy makes an array writable
+/// when its base is writable, or when the memory below allows it. Bases are read-only, and the memory allows it for
+/// hand_out() and array() alone, so a program cannot make a read-only array writable again.
 class LeaseViews {
  public:
-  /// `dtype` is that of the elements where NumPy must be told; those of structs are the insides of the memory's last
-  /// dimension.
+  /// `dtype` is the type of the elements when NumPy must be told. With `are_structs`, the last dimension of the memory
+  /// holds the inside of each element.
   LeaseViews(nanobind::object dtype, bool are_structs) : dtype_(std::move(dtype)), are_structs_(are_structs) {}
-  /// Of a duplicate, which shares memory with the buffer that it was made of.
+  /// The arrays of a duplicate, which shares memory with the buffer that it was made of.
   explicit LeaseViews(std::shared_ptr<LeaseViews> original)
       : dtype_(original->dtype_), are_structs_(original->are_structs_), original_(std::move(original)) {}
 
-  /// A new view of a base.
+  /// Returns a new view of a base.
   nanobind::object shown_as_elements(const nanobind::object& base) const;
-  /// One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
+  /// Returns an array of the memory. When a lease has shown the same memory before, this makes a view of that lease's
+  /// array, in a tenth of the time.
   nanobind::object hand_out(const ShownMemory& shown);
-  /// Returns whether memory of the base can still be written through what was made of these arrays. The caller has no
-  /// reference to the array any more.
+  /// Returns true when memory of the base can still be written through views of the arrays that were handed out. The
+  /// caller must have no reference to an array any more.
   bool outlives(nanobind::handle base);
-  /// An array with a base of its own, whose lease has ended. Returns the same.
+  /// Takes an array with a base of its own, whose lease has ended. Returns true as outlives(base) does.
   bool outlives(nanobind::object base, nanobind::object array);
-  /// An array and its base, of which `arrays` has the last references of the caller. Returns the same, and leaves the
-  /// list empty.
+  /// Takes an array and its base, of which `arrays` has the caller's last references, and leaves the list empty.
+  /// Returns true as outlives(base) does.
   bool outlive(nanobind::list arrays);
-  /// Returns whether what outlived its lease is gone, and was there when this was last asked.
+  /// Returns true when arrays outlived their leases at the last call, and all of them are gone now.
   bool are_gone();
 
  private:
   struct Base {
-    std::uintptr_t key;  ///< of its memory and access; 0: not to be shown again
+    std::uintptr_t key;  ///< of its memory and access; 0: no lease shows it again
     nanobind::object array;
     std::vector<nanobind::object> handed_out;
     bool is_written_by_others();
@@ -134,7 +135,7 @@ class LeaseHandle {
 
   /// Keeps the lease open.
   nanobind::object array();
-  /// Sooner there, and for a block that closes the lease: does not keep it open.
+  /// Faster than array(), for a `with` block that closes the lease: the array does not keep the lease open.
   nanobind::object enter();
   enum class Ending : bool { committed, abandoned };
   void end(Ending ending);

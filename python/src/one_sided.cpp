@@ -29,13 +29,13 @@ namespace {
 /// Elements in the symmetric heap, at the same place on every rank. Slices share the block.
 class SymmetricView {
  public:
-  /// The last `inner_dims` dimensions are the insides of elements that are moved as bytes.
+  /// The last `inner_dims` dimensions hold the inside of each element, for elements that are moved as bytes.
   SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view, int inner_dims)
       : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)), inner_dims_(inner_dims) {}
 
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
   const StridedView& view() const noexcept { return view_; }
-  /// The view, for what computes with elements. Throws `invalid_use` for others.
+  /// Returns the view for an operation that computes with elements. Throws `invalid_use` for elements moved as bytes.
   const StridedView& numbers(const char* what) const {
     if (inner_dims_ > 0) throw_error(ErrorCode::invalid_use, "{} cannot take elements that are moved as bytes", what);
     return view_;
@@ -49,8 +49,8 @@ class SymmetricView {
     return {rank_, memory_, std::move(view), inner_dims_};
   }
 
-  /// The elements that an index, a slice or a tuple of these names, as NumPy counts them; one element is a slice of it.
-  /// Nothing for other keys and for indices out of range.
+  /// Returns the elements that an index, a slice or a tuple of these selects, by NumPy's rules; a single element is a
+  /// slice of length 1. Returns nothing for other keys and for indices out of range.
   std::optional<SymmetricView> part_of(PyObject* key) const {
     const int dims = view_.extents.size() - inner_dims_;
     const bool are_many = PyTuple_Check(key) != 0;
@@ -111,7 +111,7 @@ decltype(auto) with_words(const StridedView& view, const char* what, F&& f) {
     return f(Symmetric<T>::at(static_cast<T*>(view.data), span_of(view, what).count));
   });
 }
-/// Python's number as a word: negative ones of signed types, all of unsigned ones.
+/// Converts a Python number to a word of type T.
 template <class T>
 T word_of(const nb::object& value) {
   T word{};
@@ -130,7 +130,7 @@ Reduction team_reduction(const std::string& name) {
               "reduction '" + name + "': needs sum, product, min, max, bit_and, bit_or or bit_xor");
 }
 
-/// Calls f(bytes) for stretches of elements that lie one after the other, as far as the last dimensions say so.
+/// Calls f(bytes) for each contiguous stretch of elements, which the last dimensions form as far as they are dense.
 template <class F>
 void for_each_row(const std::byte* first, std::size_t width, std::span<const Index> extents,
                   std::span<const Index> strides_bytes, F&& f) {
@@ -144,18 +144,18 @@ void for_each_row(const std::byte* first, std::size_t width, std::span<const Ind
     for_each_row(first + i * strides_bytes[0], width, extents.subspan(1), strides_bytes.subspan(1), f);
 }
 
-/// Whether a transfer of so many bytes neither waits nor takes long.
+/// Returns true when a transfer of the view's elements neither waits nor takes long.
 bool is_brief(const Context& rma, const StridedView& view, Rank peer) {
   return rma.completes_at_once(peer) && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
 }
 
-/// The elements of a signal, of which the first one is meant.
+/// Returns the elements of a signal, of which operations use the first one.
 Symmetric<std::uint64_t> signal_word(const StridedView& view) {
   if (view.type != ElementType::u64 && view.type != ElementType::i64)
     throw Error(ErrorCode::invalid_use, "a signal is one element of u8, not " + std::string(name_of(view.type)));
   return Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(view.data), checked_product(view.extents));
 }
-/// Negative numbers as the bits that a signed signal has.
+/// Converts a signal's value to the bits of the word, also a negative value of a signed word.
 std::uint64_t signal_value(const SignalArgs& signal) {
   if (signal.word.type == ElementType::i64) return std::uint64_t(word_of<std::int64_t>(signal.value));
   return word_of<std::uint64_t>(signal.value);

@@ -20,7 +20,7 @@ void put_view(RankHandle& rank, const StridedView& target, const StridedView& so
 void get_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
               nb::handle owner);
 struct SignalArgs {
-  const StridedView& word;  ///< whose first element is meant
+  const StridedView& word;  ///< its first element is the signal
   nb::int_ value;
   SignalOp op;
 };
@@ -28,7 +28,7 @@ void put_signal_view(RankHandle& rank, const StridedView& target, const StridedV
                      Rank peer, bool blocking, nb::handle owner);
 void signal_view(RankHandle& rank, const SignalArgs& signal, Rank peer);
 
-/// Elements of i4, u4, i8 or u8, of which the first one is meant; atomics but compare_swap also take f4 and f8.
+/// These use the first element of a view of i4, u4, i8 or u8; all atomics except compare_swap also take f4 and f8.
 nb::object wait_for_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value);
 bool test_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value);
 std::vector<Index> several(RankHandle& rank, const std::string& what, const StridedView& variables,

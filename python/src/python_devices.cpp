@@ -34,7 +34,7 @@ struct WaitingLease {
 };
 thread_local std::vector<WaitingLease> leases_to_close;
 
-/// Objects that have gone where the interpreter's lock could not be had.
+/// Python references that were dropped without the interpreter's lock, and wait for a thread that has it.
 class Dropped {
  public:
   static Dropped& all() {
@@ -46,10 +46,10 @@ class Dropped {
       const std::lock_guard lock(mutex_);
       objects_.push_back(object.release().ptr());
     }
-    // Where there is no room for this call, the next one of a device does it.
+    // When Python has no room for a pending call, the next call of a device releases the objects.
     Py_AddPendingCall([](void*) { return all().release(), 0; }, nullptr);
   }
-  /// With the interpreter's lock.
+  /// Call it with the interpreter's lock.
   void release() {
     std::vector<PyObject*> objects;
     {
@@ -64,7 +64,7 @@ class Dropped {
   std::vector<PyObject*> objects_;
 };
 
-/// Memory of the host, as NumPy takes it.
+/// Memory of the host in the form that NumPy takes.
 struct HostCells {
   StridedView view;
   Access access;
@@ -72,8 +72,8 @@ struct HostCells {
 
 }  // namespace
 
-/// What a device's object has made. Its arrays have no addresses that C++ may use: each stands for a range of addresses
-/// that are reserved, and cannot be touched.
+/// The arrays that a device's object has made. They have no addresses that C++ may use, so each gets a range of
+/// reserved addresses that cannot be accessed.
 class PythonMemory {
  public:
   struct Entry {
@@ -95,7 +95,7 @@ class PythonMemory {
 
   Device device() const noexcept { return device_; }
 
-  /// With the interpreter's lock, as the code of the device.
+  /// Calls `f` with the device's object and the interpreter's lock, and marks the thread as inside of a device's code.
   template <class F>
   auto call(F f) {
     const nb::gil_scoped_acquire gil;
@@ -107,7 +107,7 @@ class PythonMemory {
     return f(calls_);
   }
 
-  /// Throws `no_memory`, and what the device throws.
+  /// Makes an array and returns its first reserved address. Throws `no_memory`, or the exception of the device.
   void* make(ElementType type, Index count) {
     const auto page = std::size_t(4096);
     const std::size_t bytes = std::size_t(std::max<Index>(count, 1)) * std::size_t(size_bytes(type));
@@ -143,7 +143,7 @@ class PythonMemory {
     ::munmap(first, gone.reserved_bytes);
     Dropped::all().add(std::move(gone.array));
   }
-  /// That of the array with an address; null for the host's. It stays until the array is dropped.
+  /// Returns the entry of the array that has `address`, null for memory of the host. Valid until the array is dropped.
   const Entry* find(const void* address) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     const std::lock_guard lock(mutex_);
@@ -162,7 +162,7 @@ class PythonMemory {
 
 namespace {
 
-/// A nest of loops over whole elements of a device's array, and of the host.
+/// A nest of loops over whole elements of a device's array and of the host's memory.
 struct Loops {
   struct Loop {
     Index extent, device_stride, host_stride;  // strides in bytes
@@ -234,13 +234,13 @@ class PythonStream final : public EagerStream {
   static std::size_t bytes_of(const CopyBlock& block, int width) {
     return std::size_t(element_count(block)) * std::size_t(width);
   }
-  /// Reads what the block writes.
+  /// Returns a block that reads the cells which `block` writes.
   static CopyBlock of_target(CopyBlock block) {
     std::copy_n(block.target_strides, block.dims, block.source_strides);
     return block;
   }
 
-  /// As copy, of elements of any width.
+  /// Copies elements of any width.
   void move(const CopyBlock& block, int width, const void* source, void* target) {
     if (element_count(block) == 0) return;
     const PythonMemory::Entry* const from = memory_->find(source);
@@ -295,7 +295,7 @@ class PythonStream final : public EagerStream {
     const Index start = at / item, step = std::max<Index>(row.device_stride / item, 1);
     function(entry.array, nb::slice(nb::int_(start), nb::int_(start + (row.extent - 1) * step + 1), nb::int_(step)),
              host);
-    // The memory is the buffer's: it goes, or changes, afterwards.
+    // The memory belongs to the buffer, which may release or change it afterwards.
     if (Py_REFCNT(host.ptr()) > 1)
       throw_error(ErrorCode::invalid_use, "device '{}' has kept the array of the host that {} was given",
                   to_string(device()), way == Way::to_device ? "copy_from_host" : "copy_to_host");
@@ -310,7 +310,7 @@ class PythonDriver final : public Driver {
       : memory_(std::move(memory)), wait_timeout_ns_(wait_timeout_ns) {}
 
   Device device() const noexcept override { return memory_->device(); }
-  /// For what is no copy of a buffer: bytes.
+  /// Memory for other uses than a copy of a buffer is an array of bytes.
   void* allocate(std::size_t size_bytes) override { return memory_->make(ElementType::u8, Index(size_bytes)); }
   void deallocate(void* memory, std::size_t) noexcept override { memory_->drop(memory); }
   std::optional<DeviceArray> make_array(ElementType type, Index count) override {

@@ -1,7 +1,7 @@
 // Devices that are written in Python: each is one object, which makes arrays and copies between them and the host.
 //
-// A stream calls the object while a buffer is locked. So no thread waits for a buffer while it has the interpreter's
-// lock (with_buffers), and the object must not use buffers itself.
+// A stream calls the object while a buffer is locked. Therefore no thread waits for a buffer while it has the
+// interpreter's lock (with_buffers), and the object must not use buffers itself.
 #pragma once
 
 #include <memory>
@@ -32,30 +32,30 @@ struct PythonDevices {
   std::shared_ptr<PythonMemory> memory;
 };
 
-/// Makes the kind known to Devices. Once.
+/// Registers the kind with Devices; call it once.
 void register_python_devices();
 
-/// The array that a device has made for a buffer's copy, as a lease of the view shows it; invalid where the device is
-/// none that is written in Python.
+/// Returns the part of a device's array that a lease of `view` shows; an invalid object when the device is not written
+/// in Python.
 nanobind::object array_of_python_device(const Devices* devices, const StridedView& view, Access access);
 
-/// No devices are those of the process, none of which is.
+/// Returns true when `device` is written in Python. Null `devices` are those of the process, none of which is.
 bool is_python_device(const Devices* devices, Device device);
 
-/// Whether there are such devices in this process: only then can a buffer's lock be held by who waits for the
+/// Returns true when this process has such devices: only then can a thread hold a buffer's lock while it waits for the
 /// interpreter's.
 bool has_python_devices() noexcept;
 
-/// Throws `invalid_use` in the code of such a device.
+/// Throws `invalid_use` when this thread runs the code of such a device.
 void check_outside_of_devices();
-/// Whether this thread runs it.
+/// Returns true when this thread runs the code of such a device.
 bool is_inside_of_device() noexcept;
-/// A lease that goes there is closed when the call that has led there is over. Its devices outlive it.
+/// Keeps a lease that is dropped in a device's code until close_what_waits(), and its devices, which must outlive it.
 void close_later(std::shared_ptr<Devices> devices, Lease lease);
-/// Closes these.
+/// Closes the leases of this thread that close_later() has kept.
 void close_what_waits() noexcept;
 
-/// Calls `f()`, which uses buffers, without the interpreter's lock where another thread that uses them may wait for it.
+/// Calls `f()`, which uses buffers; without the interpreter's lock when a thread that uses buffers may wait for it.
 template <class F>
 auto with_buffers(F&& f) -> std::invoke_result_t<F> {
   if (!has_python_devices()) return f();
@@ -65,7 +65,7 @@ auto with_buffers(F&& f) -> std::invoke_result_t<F> {
   } closing;
   return without_gil(f);
 }
-/// The same of what waits for devices in any case.
+/// Calls `f()`, which uses buffers and may wait for devices, always without the interpreter's lock.
 template <class F>
 auto waiting_with_buffers(F&& f) -> std::invoke_result_t<F> {
   if (!has_python_devices()) return without_gil(f);

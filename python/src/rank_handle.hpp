@@ -1,5 +1,5 @@
-// RankHandle, the World that Python holds. What lives in the world (arrays, exchanges, contexts) must be gone before
-// it, but Python frees when it likes: so each of them is registered here, and ends with the rank.
+// RankHandle, the World that Python holds. Objects that live in the world (arrays, exchanges, contexts) must end before
+// it, but Python frees objects at any time: so each of them is registered here, and ends with the rank.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tranship::python {
 
-/// Something that must be gone before its world.
+/// An object that must end before its world.
 class Resident {
  public:
   virtual ~Resident() = default;
@@ -31,23 +31,23 @@ class RankHandle final : public Resident {
       : thread_(around->thread_), around_(std::move(around)), sub_(std::move(sub)) {
     world_ = &sub_->world();
   }
-  /// Of a process that has joined by a call: it leaves when it is closed.
+  /// Makes the handle of a process that has joined by a call; close() leaves the world.
   explicit RankHandle(RankScope scope) : scope_(std::move(scope)) { world_ = &scope_->world(); }
   ~RankHandle() override { close(); }
   RankHandle(const RankHandle&) = delete;
   RankHandle& operator=(const RankHandle&) = delete;
 
-  /// Throws `invalid_use` once the rank has left, and in a child that it has forked.
+  /// Throws `invalid_use` once the rank has left, and in a child process that it has forked.
   World& world() const {
     if (world_ == nullptr)
       throw_error(ErrorCode::invalid_use, "the rank has left its world, or the function that it was for has returned");
     world_->check_process();
     return *world_;
   }
-  /// Whether this is the copy that a fork has made of a rank's.
+  /// Returns true when this is the copy of a rank's handle in a forked child.
   bool is_in_child() const noexcept { return !process_.is_here(); }
 
-  /// Whether the calling thread has begun as this rank.
+  /// Returns true when the calling thread made this handle, or the handle of the world around it.
   bool is_of_this_thread() const { return thread_ == PyThread_get_thread_ident(); }
 
   void add(std::weak_ptr<Resident> resident) {
@@ -57,12 +57,13 @@ class RankHandle final : public Resident {
     }
     residents_.push_back(std::move(resident));
   }
-  /// Keeps what a transfer that does not block still reads or writes, until the next quiet or barrier.
+  /// Keeps an object that a non-blocking transfer still reads or writes, until the next quiet or barrier.
   void hold(nb::object object) { held_.push_back(std::move(object)); }
   void release() noexcept { held_.clear(); }
   bool holds_any() const noexcept { return !held_.empty(); }
   void leave() noexcept override { close(); }
-  /// Ends all that lives in the world, the last first, and the rank's part in it: as failed where there is an error.
+  /// Ends the objects that live in the world, the last one first, and leaves the world, as a failed rank when there is
+  /// an error.
   void close(const std::optional<Error>& error = std::nullopt) noexcept {
     if (error && world_ != nullptr) world_->set_failing();
     if (!is_in_child())
@@ -83,7 +84,7 @@ class RankHandle final : public Resident {
   std::shared_ptr<RankHandle> around_;
   std::optional<SubWorld> sub_;
   std::optional<RankScope> scope_;
-  detail::ProcessOfRank process_;  // a child that it forks is no rank, and leaves what its parent has
+  detail::ProcessOfRank process_;  // a forked child is no rank, and must not end its parent's objects
   World* world_ = nullptr;
   std::vector<std::weak_ptr<Resident>> residents_;
   std::size_t sweep_at_ = 64;

@@ -41,7 +41,7 @@ std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
 
 namespace {
 
-/// What a Python object shows of its memory, for as long as this lives. Throws `invalid_use` where it shows none.
+/// The memory that a Python object shows while this lives. Throws `invalid_use` when it shows none.
 class Shown {
  public:
   Shown(nb::handle object, const char* what) : object_(object), what_(what), buffer_(object, Access::read_only) {
@@ -64,7 +64,7 @@ class Shown {
   BufferView buffer_;
 };
 
-/// Memory of the program's own that is symmetric while this lives.
+/// The program's own memory, which is symmetric while this lives.
 struct Registration {
   std::shared_ptr<RankHandle> rank;
   nb::object owner;
@@ -243,7 +243,7 @@ void bind_shmem(nb::module_& module) {
   module.attr("reduction_names") = names_of(shmem_reduction_names);
   module.def(
       "element_number", [](const std::string& kind) { return int(element_type_of_numpy(kind).value()); }, "kind"_a,
-      "What compiled code calls an element type.");
+      "The number of an element type in compiled code.");
 }
 
 }  // namespace tranship::python

@@ -11,8 +11,8 @@ namespace tranship::python {
 
 class Shmem final : public Resident, public ShmemRank {
  public:
-  /// Collective over the world. The calling thread's, from now on. Throws `invalid_use` in another thread than that of
-  /// the rank.
+  /// Makes the calling thread's ShmemRank. Collective over the world. Throws `invalid_use` when another thread than the
+  /// rank's own calls it.
   static std::shared_ptr<Shmem> begin(const std::shared_ptr<RankHandle>& rank);
 
   RankHandle& rank() const { return *rank_; }
@@ -31,7 +31,7 @@ class Shmem final : public Resident, public ShmemRank {
 
 /// Addresses of the C functions that compiled code calls, and of the variables that it reads, by name.
 nanobind::dict compiled_functions();
-/// The names of what these functions take as numbers.
+/// Adds the names of the numbers that these functions take.
 void add_compiled_names(nanobind::module_& module);
 template <std::size_t count>
 nanobind::tuple names_of(const char* const (&names)[count]) {

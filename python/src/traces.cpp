@@ -1,4 +1,4 @@
-// Traces: what exchanges and copies of this process did, as events of the Trace Event Format.
+// Traces: the exchanges and copies of this process as events of the Trace Event Format.
 #include <map>
 
 #include <fmt/format.h>
@@ -22,16 +22,16 @@ using nb::literals::operator""_a;
 
 namespace {
 
-/// What is recorded while it exists.
+/// Records exchanges while it exists, and the time when it began.
 struct Recording {
   ExchangeLog exchanges;
   std::int64_t begin_ns = now_ns();
 };
 
-/// Devices whose copies belong to a rank, or to none.
+/// Devices and the rank to which their copies belong, if any.
 using RankDevices = std::pair<std::optional<Rank>, DevicesHandle>;
 
-/// Traces number processes from 0; no world has so many ranks.
+/// Traces number processes from 0; no world has as many ranks as this number.
 constexpr std::int64_t process_of_no_rank = 1 << 20;
 
 std::string events_of(const Recording& recording, const std::vector<RankDevices>& devices) {

@@ -1,4 +1,4 @@
-// How views of memory cross: NumPy's array interface, and addresses with extents and strides in elements.
+// Conversions of memory views: NumPy's array interface, and addresses with extents and strides in elements.
 #pragma once
 
 #include <cstddef>
@@ -29,14 +29,14 @@ inline nanobind::dict array_interface(const StridedView& view, Access access) {
   out["strides"] = strides;
   const std::string kind(numpy_kind(view.type));
   out["typestr"] = (width == 1 || kind[0] == 'V' ? "|" : "<") + kind;
-  // Before 2.0, NumPy takes an address of 0 for no memory at all, also where there are no elements.
+  // Before 2.0, NumPy takes an address of 0 for missing memory, also when there are no elements.
   alignas(16) static std::byte of_no_elements[1];
   const void* const data = view.data == nullptr ? of_no_elements : view.data;
   out["data"] = nanobind::make_tuple(reinterpret_cast<std::uintptr_t>(data), access == Access::read_only);
   return out;
 }
 
-/// What Python says of memory: its address, NumPy's kind and size of an element ("f8"), extents and strides.
+/// Makes a view from an address, NumPy's kind and size of an element ("f8"), extents, and strides in elements.
 inline StridedView view_at(std::uintptr_t data, const std::string& type, const Indices& extents,
                            const Indices& strides) {
   return {.data = reinterpret_cast<void*>(data),
@@ -45,11 +45,11 @@ inline StridedView view_at(std::uintptr_t data, const std::string& type, const I
           .strides = strides};
 }
 
-/// Memory that a Python object shows by the buffer protocol, while this lives.
+/// Memory that a Python object shows by the buffer protocol while this lives.
 class BufferView {
  public:
-  /// Nothing where it shows none, or elements that are no ElementType in this machine's byte order, and of masked
-  /// arrays, whose memory is not all that they are.
+  /// The view is empty when the object shows no memory, when its elements are not of an ElementType in this machine's
+  /// byte order, and for masked arrays, whose memory is only a part of them.
   explicit BufferView(nanobind::handle object, Access access) {
     const int flags = PyBUF_STRIDED_RO | PyBUF_FORMAT | (access == Access::writable ? PyBUF_WRITABLE : 0);
     if (PyObject_CheckBuffer(object.ptr()) == 0 || has_mask(object)) return;
@@ -61,7 +61,7 @@ class BufferView {
     is_held_ = true;
     const std::optional<ElementType> type = type_of(buffer_.format ? buffer_.format : "B");
     if (!type || buffer_.ndim > dims_max || size_bytes(*type) != buffer_.itemsize) return;
-    // Asked for, and left out all the same: NumPy's times show bytes that are no elements in this way.
+    // NumPy leaves these out, although they were asked for, when it shows times, whose bytes are no elements.
     if (buffer_.ndim > 0 && (buffer_.shape == nullptr || buffer_.strides == nullptr)) return;
     view_ = StridedView{.data = buffer_.buf, .type = *type};
     for (int d = 0; d < buffer_.ndim; ++d) {
@@ -90,7 +90,7 @@ class BufferView {
     return type != plain && PyType_IsSubtype(Py_TYPE(object.ptr()), reinterpret_cast<PyTypeObject*>(plain)) != 0 &&
            nanobind::hasattr(object, "_mask");
   }
-  /// The buffer protocol has no format for bfloat16, so NumPy's arrays of it do not take part in it.
+  /// The buffer protocol has no format for bfloat16, so this reads NumPy's arrays of it by the array interface.
   void show_bfloat16(nanobind::handle object, Access access) {
     namespace nb = nanobind;
     if (!nb::hasattr(object, "dtype") || !object.attr("dtype").attr("name").equal(nb::str("bfloat16"))) return;

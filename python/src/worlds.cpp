@@ -42,19 +42,20 @@ using nb::literals::operator""_a;
 
 namespace {
 
-/// Ctrl-C in a process whose ranks are threads: its main thread sees it, its ranks' waits and loops must end.
+/// Ctrl-C in a process whose ranks are threads: its main thread sees the signal, and the waits and loops of its ranks
+/// must end.
 std::atomic<bool> interrupted = false;
 
 void check_interrupted() {
   if (interrupted.load(std::memory_order_relaxed)) throw Interrupt();
 }
 
-/// What has to be done with the interpreter's lock held.
+/// Raises an exception of a type in threads. Call it with the interpreter's lock.
 void raise_in(const std::vector<unsigned long>& threads, nb::handle type) {
   for (const unsigned long id : threads) PyThreadState_SetAsyncExc(id, type.ptr());
 }
 
-/// The threads of the ranks of a launch that has not ended. Touched with the interpreter's lock held.
+/// The threads of the ranks of a launch that has not ended. The interpreter's lock guards it.
 struct Launched {
   std::vector<unsigned long> threads;
 
@@ -69,16 +70,16 @@ struct Launched {
   }
 };
 
-/// For a rank that runs on the main thread of its process: looks at signals itself. Raises what their handlers raise.
+/// Checks for signals in a rank that runs on the main thread of its process, and throws what their handlers raise.
 void check_signals() {
   const nb::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// What ranks have raised, for their launcher to raise again as it was. Touched with the interpreter's lock held.
+/// The exceptions of ranks, which their launcher raises again unchanged. The interpreter's lock guards it.
 using Raised = std::map<Rank, nb::object>;
 
-/// Calls `f(world)` in a rank that has the lock of the interpreter.
+/// Calls `f(world)` in a rank that has the interpreter's lock.
 void call_rank(World& world, const nb::callable& f, Raised* raised) {
   const RankOfThread here(world.rank());
   const auto handle = std::make_shared<RankHandle>(world);
@@ -97,7 +98,7 @@ void call_rank(World& world, const nb::callable& f, Raised* raised) {
   }
 }
 
-/// As many ranks as threads, while the thread that has called looks at signals.
+/// Runs ranks as threads while the calling thread checks for signals.
 void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised& raised) {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
   std::mutex mutex;
@@ -144,9 +145,9 @@ void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised&
   if (thrown) std::rethrow_exception(thrown);
 }
 
-/// In a rank that is a process: Ctrl-C in a terminal is sent to all of a group, and the launcher passes on what it has
-/// got, because not all that interrupts it does so. One Ctrl-C is one exception: what the launcher sends soon after
-/// another interrupt is dropped.
+/// Interrupts of a rank that is a process. A terminal sends Ctrl-C to all processes of a group, and the launcher passes
+/// its interrupts on, because other senders reach the launcher alone. One Ctrl-C is one exception: an interrupt from
+/// the launcher soon after another one is dropped.
 class InterruptsOfRank {
  public:
   static void install() {
@@ -179,7 +180,7 @@ class InterruptsOfRank {
 };
 
 void launch_forked(LaunchOptions options, const nb::callable& f) {
-  // The lock stays here until all have ended: no other thread of this process runs Python between two forks.
+  // This thread keeps the lock until all ranks have ended: no other thread may run Python between two forks.
   PyOS_BeforeFork();
   struct Parent {
     ~Parent() { PyOS_AfterFork_Parent(); }
@@ -207,7 +208,7 @@ void launch_forked(LaunchOptions options, const nb::callable& f) {
   });
 }
 
-/// The threads of simulated ranks, and how often they were interrupted. Touched with the interpreter's lock held.
+/// The threads of simulated ranks, and how often they were interrupted. The interpreter's lock guards it.
 struct Simulated {
   std::vector<unsigned long> threads;
   int interrupts = 0;
@@ -217,7 +218,7 @@ struct Simulated {
     return simulated;
   }
 };
-/// What a handler of signals raises comes in all simulated ranks. Returns whether one has raised anything.
+/// Raises the exception of a signal handler in all simulated ranks. Returns true when a handler has raised one.
 bool interrupt_simulated() {
   if (PyErr_CheckSignals() == 0) return false;
   const nb::python_error raised;
@@ -245,7 +246,7 @@ void run_simulated(Start&& start, const nb::callable& f, Raised& raised) {
         explicit Known(unsigned long thread) : id(thread) { Simulated::all().threads.push_back(id); }
         ~Known() { std::erase(Simulated::all().threads, id); }
       } const known(state.thread_id());
-      // A rank that begins after the others were interrupted is, too.
+      // A rank that begins after the others were interrupted is interrupted as well.
       if (Simulated::all().interrupts != before) PyThreadState_SetAsyncExc(known.id, PyExc_KeyboardInterrupt);
       call_rank(world, f, &raised);
     };
@@ -258,8 +259,8 @@ void run_simulated(Start&& start, const nb::callable& f, Raised& raised) {
   without_gil([&] { start(run); });
 }
 
-/// When the interpreter ends, while other threads of the program run ranks: interrupts these, and waits until they have
-/// ended, for a while. A thread that ended with the interpreter would take the process with it.
+/// Called when the interpreter ends while other threads of the program run ranks: interrupts these threads, and waits a
+/// few seconds for their end. A thread that uses the interpreter after its end would terminate the process.
 void end_launches() {
   constexpr int patience = 500;  // times 10 ms
   Simulated& simulated = Simulated::all();
@@ -292,7 +293,7 @@ std::int64_t in_ns(double seconds) {
   return seconds < 9e9 ? std::int64_t(seconds * 1e9) : INT64_MAX;
 }
 
-/// Throws where this process cannot join a world.
+/// Throws when this process cannot join a world.
 JoinOptions join_options(std::optional<double> timeout, std::optional<std::size_t> heap_bytes) {
   if (std::getenv(simulation_variable) != nullptr)
     throw_error(ErrorCode::unsupported,
@@ -357,7 +358,7 @@ void bind_worlds(nb::module_& module) {
           [](RankHandle& self, const nb::bytes& mine) {
             const CallSite where = python_call_site();
             World& world = self.world();
-            // Lengths first: they may differ, and what is gathered has one length.
+            // The lengths go first: they may differ, and a gather needs one length.
             std::vector<std::uint64_t> sizes;
             std::vector<std::byte> padded, all;
             std::uint64_t longest = 0;
@@ -391,7 +392,7 @@ void bind_worlds(nb::module_& module) {
           "count"_a, "Memory that peers reach, of any content.")
       .def(
           "activity_of", [](const RankHandle& self, Rank peer) { return self.world().activity_of(peer); }, "peer"_a,
-          "What a rank does now, as failures report it.")
+          "The current activity of a rank, as failures report it.")
       .def(
           "global_exit", [](const RankHandle& self, int status) { self.world().global_exit(status); }, "status"_a)
       .def(
@@ -399,7 +400,7 @@ void bind_worlds(nb::module_& module) {
       .def(
           "is_reachable",
           [](const RankHandle& self, Rank peer) { return self.world().peer_kind(peer) == PeerKind::reachable; },
-          "peer"_a, "Whether this rank can load and store the memory of a peer.")
+          "peer"_a, "True when this rank can load and store the memory of a peer.")
       .def(
           "split",
           [](const std::shared_ptr<RankHandle>& self, int first, int stride, int count,

@@ -29,7 +29,7 @@ BACKENDS = {
 
 
 def _run_in_job(n, body):
-    """As ranks in the first processes of an MPI job. Each process calls this, and gets what all ranks return."""
+    """Runs ranks in the first processes of an MPI job. Each process calls this, and gets the results of all ranks."""
     if n > MPI.COMM_WORLD.size:
         pytest.skip(f"it needs {n} ranks, and the job has {MPI.COMM_WORLD.size} processes")
     rank, result, failed = MPI.COMM_WORLD.rank, None, None
@@ -44,7 +44,7 @@ def _run_in_job(n, body):
             failed = (ts.UserException, f"{type(error).__name__}: {error}")
     part.Free()
     results, failures = MPI.COMM_WORLD.allgather(result)[:n], MPI.COMM_WORLD.allgather(failed)
-    # What the others say of it comes from the one that failed by itself.
+    # The other ranks fail because one failed by itself: its error is raised.
     found = sorted((kind is ts.PeerLost, rank) for rank, (kind, _) in ((r, f) for r, f in enumerate(failures) if f))
     if found:
         kind, text = failures[found[0][1]]

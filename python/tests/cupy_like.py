@@ -86,7 +86,7 @@ def _negative(x, out=None):
 
 
 def module(devices):
-    """The module, with so many devices. ``calls`` counts what it is asked for."""
+    """The module, with ``devices`` devices. ``calls`` lists the calls that it gets."""
     cupy = types.ModuleType("cupy")
     calls = []
 

@@ -1,4 +1,4 @@
-"""What ``MPI_Type_create_darray`` selects: reads cases as JSON, and writes the numbers of the elements of each rank.
+"""The elements that ``MPI_Type_create_darray`` selects: reads cases as JSON, and writes the numbers for each rank.
 
 A process of its own, because importing ``mpi4py.MPI`` begins MPI. Leaves with 77 where there is no MPI to import.
 """

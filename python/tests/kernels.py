@@ -215,7 +215,7 @@ def memory():
 
 @cuda.jit
 def every_form(scope, x, y, flags, values, sig, pe, out):
-    """One operation after another, by a warp or a block: what the names say, whoever makes it."""
+    """One operation after another, by a warp or a block: each does what its name says in every scope."""
     op = lambda name: getattr(device, name + scope)  # noqa: E731
     n = device.n_pes()
     for name in ("put", "put_nbi"):

@@ -12,7 +12,7 @@ import tranship.nvshmem as nvshmem
 
 
 def use(world):
-    """What only the right world does right: the corner turn of a matrix, and sums at each rank."""
+    """Work that only the right world does right: the corner turn of a matrix, and sums at each rank."""
     size = world.size
     rows = ts.array(world, ts.distribution((48, 32), grid=(size, 1)))
     rows.fill(lambda i, j: i + 1e-3 * j)
@@ -26,7 +26,7 @@ def use(world):
 
 
 def on_a_host_of(hosts):
-    """Says on which of so many hosts this process is; without a number, on the one where it runs."""
+    """Tells tranship on which of ``hosts`` hosts this process is."""
     rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
     os.environ["TRANSHIP_HOST"] = f"host {rank * hosts // size}"
 

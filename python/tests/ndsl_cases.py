@@ -1,4 +1,4 @@
-"""What NDSL answered, and how a rank repeats it: for tests in this process, over ranks of a World and over MPI.
+"""NDSL's answers, and how a rank repeats them: for tests in this process, over ranks of a World and over MPI.
 
 The answers lie in tests/fixtures/ndsl, or all of them in the folder ndsl of TRANSHIP_CONFORMANCE_DIR.
 """
@@ -25,7 +25,7 @@ def read_json(name):
 
 
 def families(name):
-    """Of an index, each family with its cases and its arrays, all of them read: children of this process share them."""
+    """Returns each family of an index with its cases and its arrays, all read: children of this process share them."""
     out = {}
     for family, content in read_json(name).items():
         with np.load(folder() / content["npz"]) as arrays:
@@ -34,7 +34,7 @@ def families(name):
 
 
 def cube_cases(ranks):
-    """Cases of so many ranks, with the arrays of all."""
+    """Returns the cases with ``ranks`` ranks, and the arrays of all ranks."""
     for cases, arrays in families("cube_index.json").values():
         if cases and cases[0]["ranks"] == ranks:
             return cases, arrays
@@ -118,5 +118,5 @@ class CubeCase:
 
 
 def is_defect(case):
-    """Whether a case records a defect of NDSL."""
+    """Returns True when a case records a defect of NDSL."""
     return "NDSL defect" in case["note"]

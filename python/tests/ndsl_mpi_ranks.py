@@ -63,7 +63,7 @@ _SAID = "has refused this update: HaloValueError: .* points meet|a message of .*
 
 
 def faults(size, rank, mpi):
-    """What is wrong on one rank ends on all that wait for it, long before the deadline."""
+    """A fault on one rank ends all ranks that wait for it, long before the deadline."""
     cube = CubedSphereCommunicator.from_layout(mpi.COMM_WORLD, {6: (1, 1), 24: (2, 2)}[size])
 
     def field(cells, levels=1, dtype="f8"):

@@ -1,4 +1,4 @@
-"""What tests with other libraries share."""
+"""Functions that tests with other libraries share."""
 
 import importlib.util
 
@@ -23,7 +23,7 @@ def numbers(shape, dtype="f8"):
 
 
 def turned(world, data):
-    """What a redistribution brings from ``data``, rows of rank 0, to a whole copy on rank 0."""
+    """Returns the result of a redistribution from ``data``, rows of rank 0, to a whole copy on rank 0."""
     d = ts.distribution(data.shape, (1,) * data.ndim, "whole")
     a, b = ts.wrap(world, d, data), ts.array(world, d, dtype=np.asarray(data).dtype)
     ts.Redistribution(a, b)()

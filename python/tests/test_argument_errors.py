@@ -1,4 +1,4 @@
-"""What is said of arguments of wrong types: the name of the argument and both types, and nothing of the binding."""
+"""Messages about arguments of wrong types have the name of the argument and both types, and nothing of the binding."""
 
 import inspect
 
@@ -9,7 +9,7 @@ import tranship as ts
 
 
 class Wrong:
-    """Of no use anywhere."""
+    """A type that no function takes."""
 
 
 BINDING = ("incompatible function", "Invoked with", "nanobind", "_core", "has no attribute")

@@ -355,7 +355,7 @@ def test_staggered_points_agree(run):
 
 
 def expected_ghosts(array, whole, depths, before):
-    """What a rank stores after a halo of these depths, by the edges of the array; ``before`` where nothing is filled."""
+    """A rank's cells after a halo of these depths, by the edges of the array; ``before`` where nothing is filled."""
     d, out = array.distribution, before.copy()
     [one] = d.slices(array.world.rank)
     edges = [d.partition(k).edges for k in range(d.dims)]

@@ -174,7 +174,7 @@ class Model:
         self.is_fresh, self.is_leased, self.is_pending = False, True, False
 
     def explain(self):
-        """Of one rank alone, at any time, which changes nothing."""
+        """One rank alone asks for an explanation, at any time, which changes nothing."""
         device, rank = self.place(), self.rng.randrange(self.world.size)
         if self.world.rank == rank:
             assert "array 'u'" in self.u.explain("read", "stored", device=device)

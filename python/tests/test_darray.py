@@ -81,7 +81,7 @@ def selected():
 
 
 def elements_of(case, distribution, rank):
-    """The same as those of MPI, in the order in which they lie in the local array's memory."""
+    """The elements that MPI must select, in the order in which they lie in the local array's memory."""
     order = "F" if case["is_fortran"] else "C"
     whole = np.arange(np.prod(case["extents"])).reshape(case["extents"], order=order)
     extents, strides = distribution.local_extents(rank), distribution.local_strides(rank)

@@ -1,4 +1,4 @@
-"""What a reviewer broke, and must not break again."""
+"""Cases that a reviewer broke, and that must not break again."""
 
 import gc
 import subprocess

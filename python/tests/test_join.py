@@ -28,8 +28,8 @@ id = the_id()
 
 
 def ended(process):
-    """What a process has printed since it was last read, and its errors. (communicate() would lose what readline() has
-    read ahead.)"""
+    """Returns a process's output since it was last read, and its errors. (communicate() would lose the text that
+    readline() has read ahead.)"""
     process.wait(timeout=60)
     return process.stdout.read(), process.stderr.read()
 
@@ -59,7 +59,7 @@ class Ranks:
                 process.stdin.flush()
 
     def ends(self):
-        """Of each process the exit code, what it has printed, and its errors."""
+        """Returns the exit code, the output and the errors of each process."""
         out = []
         for process in self.processes:
             printed, errors = ended(process)

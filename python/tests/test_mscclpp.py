@@ -153,7 +153,7 @@ def test_plans_are_those_of_the_original(name):
     assert normal(ours) == normal((PLANS / f"{name}.json").read_text())
 
 
-# What differs from the original's plans, and why: it joins steps of which the second replaces what the first made.
+# Plans that differ from the original's, which joins steps although the second replaces the result of the first.
 DIFFERENT = {"ut_get_fuse_test", "ut_reduce_fuse_test", "ut_tbg_reduce_fuse_test"}
 
 

@@ -713,7 +713,7 @@ def test_ranks_of_a_world_scatter_and_gather_together_or_not_at_all():
 
 
 def test_nothing_here_depends_on_assertions():
-    """The same tests with ``python -O``, which drops every assert of the package (pytest keeps those of tests)."""
+    """These tests pass with ``python -O``, which drops every assert of the package (pytest keeps those of tests)."""
     if os.environ.get("TRANSHIP_NDSL_OPTIMIZED"):
         assert not __debug__
         return

@@ -23,7 +23,7 @@ from tranship.ndsl import (
 )
 from tranship.ndsl.halo.rotate import rotate_scalar_data, rotate_vector_data
 
-# Of each tile, the axis through its centre, and those along i and along j: 1 is x, -1 is -x.
+# For each tile, the axis through its centre, and the axes along i and along j: 1 is x, -1 is -x.
 TILES = [(+1, +2, +3), (+2, -1, +3), (+3, -1, -2), (-1, -3, -2), (-2, -3, +1), (-3, +2, +1)]
 SIMULATED = {"sim": {}, "messaged": {"peers": "messaged"}, "hosts": {"ranks_per_host": 2}}
 KINDS = {"i": "i", "j": "j", "i_interface": "i", "j_interface": "j"}
@@ -58,7 +58,7 @@ def turned(block, dims, r):
 
 
 def message_of(blocks, rotations, dims):
-    """What a transformer packs, from the definition: pairs of components, or blocks with None."""
+    """The message that a transformer packs by definition: pairs of components, or blocks with None."""
     parts = []
     for (x, y), r in zip(blocks, rotations):
         if y is None:
@@ -102,7 +102,7 @@ def exchanges(draw):
         for dim, o, e in zip(dims, origin, extent):
             start = draw(st.integers(0, e - 1)) if dim != "k" else 0
             cut.append(slice(o + start, o + (draw(st.integers(start + 1, e)) if dim != "k" else e)))
-        # What is received has as many cells, in a halo.
+        # The received block has as many cells, in a halo.
         where = draw(st.sampled_from([d for d, dim in enumerate(dims) if dim != "k"]))
         r = draw(st.integers(0, 3))
         x = draw(memories(shape, dtype))
@@ -194,14 +194,14 @@ class Ranks:
         return [self.kind(LocalComm(r, self.size, shared), self.partitioner, timer=Timer()) for r in range(self.size)]
 
     def meddle(self, rank, mine):
-        """What a model may do between start() and wait(): new values in any of its cells, owned ones and ghosts."""
+        """Acts as a model between start() and wait(): writes new values in any of its cells, owned ones and ghosts."""
         random = np.random.default_rng([self.seed, rank, 1000])
         for q in mine:
             chosen = random.random(q.data.shape) < random.choice([0.1, 0.5, 1.0])
             q.data[chosen] = random.integers(-(2**62), 2**62, int(chosen.sum()))
 
     def by_messages(self, start, meddle=False):
-        """What ``start(communicator, quantities)`` leaves on each rank, played by one thread."""
+        """Returns the quantities of each rank after ``start(communicator, quantities)``, played by one thread."""
         everyone = [self.quantities(rank) for rank in range(self.size)]
         waiting = [start(communicator, mine) for communicator, mine in zip(self.local(), everyone)]
         for rank, one in enumerate(waiting):
@@ -224,7 +224,7 @@ class Ranks:
         return ts.simulate(self.size, body, seed=self.seed % 1000, **SIMULATED[where])
 
     def draw_world(self, draw):
-        """Where so many ranks run in a moment."""
+        """Draws a kind of world in which ``size`` ranks run quickly."""
         return draw(st.sampled_from(["threads", "processes", *SIMULATED] if self.size <= 6 else ["threads"]))
 
 
@@ -357,7 +357,7 @@ def test_messages_and_a_world_synchronize_the_same(data, on_cube, order):
 
 
 class AnyElements(Ranks):
-    """The same of any dtype, in memory that NumPy takes: each element has bytes of its own."""
+    """Ranks with quantities of any dtype, in memory that NumPy takes: each element has bytes of its own."""
 
     def __init__(self, on_cube, dims_of, dtype, memory):
         self.layout = (1, 1) if on_cube else (2, 1)
@@ -405,7 +405,7 @@ OTHERS = ["?", "U3", ">U2", "S5", "M8[s]", [("a", "f4"), ("b", "u2")], np.dtype(
 
 
 def result_of(call):
-    """What it leaves, or how it fails."""
+    """Returns the quantities after a call, or the error by which it fails."""
     try:
         return [[repr((q if isinstance(q, np.ndarray) else q.data).tolist()) for q in mine] for mine in call()]  # no padding
     except ts.PeerLost:
@@ -466,7 +466,7 @@ def test_synchronization_does_not_depend_on_the_order_of_dimensions():
 
 @pytest.mark.parametrize("edge", [2, 3])
 def test_layouts_are_transparent(edge):
-    """The same halos at every point of a tile's rim, and across the parts, as on one rank a tile."""
+    """Halos at every point of a tile's rim, and across the parts, are those of one rank a tile."""
     n, cells = 2, 12
 
     def rims(layout):
@@ -561,7 +561,7 @@ def test_a_rank_may_come_with_memory_of_its_own(ranks):
 
 
 def test_an_updater_plans_once_for_any_number_of_fields(monkeypatch):
-    """As many sets of fields in turn as a program likes, and shared points: no exchange is made after the first."""
+    """A program may update any number of sets of fields in turn, and shared points: only the first one plans."""
     made = []
     for name in ("make_halo_update", "make_tiled_halo"):
         make = getattr(ts._core, name)
@@ -668,7 +668,7 @@ def halo_spec(q, n):
 
 @pytest.mark.parametrize("kind, ratio", [("local", 1.0), ("threads", 1.0), ("threads", 0.5), ("processes", 2.0)])
 def test_scatter_then_gather_is_the_identity(kind, ratio):
-    """Of staggered and centred quantities in any order, with halos, in parts of equal and of unequal sizes."""
+    """Staggered and centred quantities in any order, with halos, in parts of equal and of unequal sizes."""
     layout, cells = (3, 4), (12, 16 if kind == "local" else 18)  # 18 columns are 4, 5, 5 and 4, even with a ratio of 1
     tile = TilePartitioner(layout, ratio)
 

@@ -95,7 +95,7 @@ def test_halos_of_a_larger_world_are_ndsls(ranks):
 
 
 def mpirun(size, script, *arguments, timeout=240):
-    """What rank 0 prints; skips where the machine has no MPI."""
+    """Returns the output of rank 0; skips where the machine has no MPI."""
     pytest.importorskip("mpi4py", reason="mpi4py is not installed: there are no ranks of MPI")
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun in the path")

@@ -542,7 +542,7 @@ def test_a_rank_that_fails_ends_the_others():
         ts.launch(3, body)
 
 
-# Processes that nobody has started as ranks.
+# Processes that no launcher has started as ranks.
 
 PROGRAM = textwrap.dedent(
     """

@@ -1,4 +1,4 @@
-"""What a sceptical user has tried with NVSHMEM4Py's names."""
+"""Uses of NVSHMEM4Py's names that a sceptical user has tried."""
 
 import contextvars
 import gc

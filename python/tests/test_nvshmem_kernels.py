@@ -53,7 +53,7 @@ def test_every_name_has_a_test():
     for name in {*nvshmem.__all__, *device.__all__}:
         base = re.sub("_(warp|block)$", "", name)
         assert re.search(rf"\b{base}\b", tested), name
-    # What is called by its name in `forms` is there in all forms.
+    # An operation that `forms` calls by name exists in all forms.
     for base in {re.sub("_(warp|block)$", "", name) for name in device.__all__ if re.search("_(warp|block)$", name)}:
         assert {base, base + "_warp", base + "_block"} <= set(device.__all__)
         assert f'"{base}"' in KERNELS.read_text(), base

@@ -1,4 +1,4 @@
-"""What notebooks show: pictures whose parts are the plans', tables that escape what they hold, and traces."""
+"""Output of notebooks: pictures whose parts are those of the plans, tables that escape their contents, and traces."""
 
 import base64
 import html.parser
@@ -18,7 +18,7 @@ import tranship as ts
 
 
 class _Page(html.parser.HTMLParser):
-    """What a piece of HTML holds: its tags are closed in order, and it has no script."""
+    """Parses a piece of HTML and checks that its tags are closed in order, and that it has no script."""
 
     VOID = {"img", "br"}
 

@@ -153,7 +153,7 @@ def test_leaves_alone_are_copied(run):
             with x.access(op3.INC) as a:
                 a[4:] += 100
             assert x.data_ro.tolist()[:4] == [n * r + 100, n * r + 1, n * r + 2, n * r + 103]
-        # What others changed, and no more, was copied to the device.
+        # Only the cells that other ranks changed were copied to the device.
         assert all(size <= 4 for way, size in device.copies[1:] if way == "in")
 
     run(3, body)
@@ -428,7 +428,7 @@ def test_partial_values_are_merged(arena):
 
 def test_arrays_that_are_not_numpys():
     class Cells:
-        """As little as a device's array needs."""
+        """The least that a device's array needs."""
 
         def __init__(self, inner):
             self.inner = inner

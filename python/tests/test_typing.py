@@ -1,4 +1,4 @@
-"""What users type is checked as strictly as mypy can."""
+"""Programs of users pass mypy in its strictest mode."""
 
 import json
 import os

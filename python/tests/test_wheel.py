@@ -1,4 +1,4 @@
-"""What a wheel asks of the system that it is installed on."""
+"""The requirements of a wheel on the system where it is installed."""
 
 import importlib.util
 import pathlib

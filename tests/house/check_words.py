@@ -6,9 +6,9 @@ usage: check_words.py REPOSITORY
 No file mentions where or how it was written: no folder of a developer's machine, no host of a package registry, no
 tools. Every pattern in PATTERNS is written so that it does not match its own text.
 
-Documents (*.md) and library code name their subject: a sentence says "no rank" or "the caller", and not a pronoun that the reader has to
-resolve. They avoid the words in RIDDLES. The sources of the library and of the Python package (PLAIN_FOLDERS) also avoid the words and
-the beginnings of comments in PLAIN: a comment is a sentence with a subject and a verb, or a noun phrase.
+Documents (*.md) and sources (PLAIN_FOLDERS and PLAIN_FILES) name their subject: a sentence says "no rank" or "the caller", and not a
+pronoun that the reader has to resolve. They avoid the words in RIDDLES and in PLAIN. The comments of the sources also avoid the beginnings
+in BEGINNINGS: a comment is a sentence with a subject and a verb, or a noun phrase. Headings of documents may begin so.
 """
 
 import re
@@ -26,25 +26,32 @@ PATTERNS = [
     (r"(?i)\b(registry\.npmjs|proxy\.golang|index\.crates)[.](org|io)\b", "a package registry"),
 ]
 
-# What documents and library code may not contain.
+# Pronouns, but for the enumerator of the benchmarks.
+BODIES = r"(?i)(?<!Rivals::)\b(no|some|any|every)body\b"
+
+# Words that documents and sources may not contain.
 RIDDLES = [
-    (r"(?i)\b(no|some|any|every)body\b", "a pronoun; name the rank, the caller or the memory"),
+    (BODIES, "a pronoun; name the rank, the caller or the memory"),
     (r"(?i)\bwhoever\b", "a pronoun; name the rank, the caller or the memory"),
     (r"(?i)\bof\s+none\b", "a riddle; say that there is no such thing"),
 ]
 
-# What texts in PLAIN_FOLDERS may not contain besides: documents follow when their folder is added.
 PLAIN = [
-    (r"(//[/!]?<?|#|\"\"\") *(What|The same|Of|Whether|As)\b", "no beginning of a sentence; give it a subject and a verb"),
     (r"(?i)\bso\s+(much|many)\b", "a riddle; name the number"),
     (r"(?i)\blikewise\b", "a riddle; repeat what is meant"),
     (r"(?i)\blet\s+go\b", "no term; say release, leave or end"),
     (r"(?i)\bis\s+to\s+be\b", "no plain verb; say must, or what is expected"),
 ]
-PLAIN_FOLDERS = ("src/", "python/tranship/")
 
-# Exceptions, as a name and a pattern. One file looks for what lies beside the repository.
-ALLOWED = {(".ci/run", r"\.\.[/]shared")}
+# Beginnings that comments of sources may not have.
+BEGINNINGS = [
+    (r"(//[/!]?<?|#|\"\"\") *(What|The same|Of|Whether|As)\b", "no beginning of a sentence; give it a subject and a verb"),
+]
+PLAIN_FOLDERS = ("src/", "python/tranship/", "python/src/", "benchmarks/", "examples/", "docs/")
+PLAIN_FILES = ("do",)
+
+# Exceptions, as a name and a pattern. One file looks for a folder beside the repository; one declares an enumerator.
+ALLOWED = {(".ci/run", r"\.\.[/]shared"), ("benchmarks/harness/contest_row.hpp", BODIES)}
 
 
 def files(repository):
@@ -61,8 +68,10 @@ def files(repository):
 def check_text(name, text):
     """All violations in one text, as "name:line: what is wrong"."""
     problems = []
-    riddles = RIDDLES if name.endswith(".md") or name.startswith(PLAIN_FOLDERS) else []
-    for pattern, what in PATTERNS + riddles + (PLAIN if name.startswith(PLAIN_FOLDERS) else []):
+    is_document = name.endswith(".md")
+    is_source = not is_document and (name.startswith(PLAIN_FOLDERS) or name in PLAIN_FILES)
+    words = RIDDLES + PLAIN if is_document or is_source else []
+    for pattern, what in PATTERNS + words + (BEGINNINGS if is_source else []):
         if (name, pattern) in ALLOWED:
             continue
         for match in re.finditer(pattern, text):
@@ -84,5 +93,5 @@ if __name__ == "__main__":
         print("skipped: not a git work tree, so nothing says which files belong to the project")
         sys.exit(77)
     found = check(sys.argv[1])
-    print("\n".join(found) if found else "every file speaks of the project alone, and every document names its subjects")
+    print("\n".join(found) if found else "every file speaks of the project alone, and documents and sources name their subjects")
     sys.exit(1 if found else 0)

@@ -307,7 +307,8 @@ class Words(unittest.TestCase):
     def test_every_pattern_is_tried(self):
         self.assertEqual(len(check_words.PATTERNS), 7)
         self.assertEqual(len(check_words.RIDDLES), 3)
-        self.assertEqual(len(check_words.PLAIN), 5)
+        self.assertEqual(len(check_words.PLAIN), 4)
+        self.assertEqual(len(check_words.BEGINNINGS), 1)
 
     def test_documents_name_their_subjects(self):
         for words in ["nobody", "Somebody", "anybody", "everybody", "Whoever", "of none", "of\nnone"]:
@@ -319,6 +320,23 @@ class Words(unittest.TestCase):
                 self.assertEqual(len(check_words.check_text("src/a.hpp", f"fine\n{words} waits")), 1)
         self.assertEqual(check_words.check_text("docs/a.md", "no body; nonetheless; some bodies of nonempty boxes"), [])
 
+    def assert_found_in(self, text, *names):
+        for name in names:
+            with self.subTest(text, name=name):
+                found = check_words.check_text(name, f"fine\n{text}")
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(f"{name}:2: ", found[0])
+
+    SOURCES = (
+        "src/a.hpp",
+        "python/tranship/a.py",
+        "python/src/a.cpp",
+        "benchmarks/a.cpp",
+        "examples/a.c",
+        "docs/site/a.py",
+        "do",
+    )
+
     def test_sources_have_sentences(self):
         for text in [
             "/// What it has.",
@@ -327,20 +345,23 @@ class Words(unittest.TestCase):
             "// Whether it waits.",
             "# As before.",
             '''"""What it has."""''',
-            "takes so much",
-            "as so many ranks",
-            "Likewise for others",
-            "it lets them let go",
-            "what is to be sent",
         ]:
-            for name in ("src/a.hpp", "python/tranship/a.py"):
-                with self.subTest(text, name=name):
-                    found = check_words.check_text(name, f"fine\n{text}")
-                    self.assertEqual(len(found), 1, found)
-                    self.assertIn(f"{name}:2: ", found[0])
-            self.assertEqual(check_words.check_text("tests/a.cpp", text), [])
+            self.assert_found_in(text, *self.SOURCES)
+            for name in ("tests/a.cpp", "docs/a.md", "README.md", "does.py"):
+                self.assertEqual(check_words.check_text(name, text), [])
         fine = "/// Whatever waits; asks. Returns what it has, as before, of both.\n// Officially; it is too much.\n"
         self.assertEqual(check_words.check_text("src/a.hpp", fine), [])
+
+    def test_sources_and_documents_have_plain_words(self):
+        for text in ["takes so much", "as so many ranks", "Likewise for others", "it lets them let go", "what is to be sent"]:
+            self.assert_found_in(text, *self.SOURCES, "docs/a.md", "README.md")
+            for name in ("tests/a.cpp", "does.py"):
+                self.assertEqual(check_words.check_text(name, text), [])
+
+    def test_an_enumerator_is_no_pronoun(self):
+        self.assertEqual(check_words.check_text("benchmarks/a.cpp", "case Rivals::everybody:"), [])
+        self.assertEqual(check_words.check_text("benchmarks/harness/contest_row.hpp", "everybody,"), [])
+        self.assertEqual(len(check_words.check_text("benchmarks/a.cpp", "everybody waits")), 1)
 
     def test_a_repository_with_a_riddle_fails(self):
         with tempfile.TemporaryDirectory() as scratch:
