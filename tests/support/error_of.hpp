@@ -1,4 +1,4 @@
-// error_of: the error that a call throws, as text.
+// What a call throws, as text.
 #pragma once
 
 #include <string>
