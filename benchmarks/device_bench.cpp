@@ -157,6 +157,13 @@ class CardBench {
                  .ours = double(after.launches - before.launches),
                  .target = 1});
     report_.add({.name = work.name + ", sectors of the fewest", .unit = "ratio", .ours = sectors / fewest});
+    // A launch whose lanes have one or two elements each costs the lanes and little else.
+    if (work.payload_bytes > 64 * 1024) return;
+    const double ns = bench::medians_ns({{act}}, report_.measure_options())[0];
+    report_.add({.name = work.name + ", for each 1,000 lanes",
+                 .unit = "ms",
+                 .ours = ns * 1e-3 / double(after.lanes - before.lanes),
+                 .target = 1});
   }
 
   void time(const Work& work, const std::function<void()>& act, const Memories& memories) {
@@ -205,6 +212,7 @@ TRANSHIP_BENCH(device, "lists of moves on a card; TRANSHIP_CUDA=software counts 
     for (const int quantities : {1, 7, 28})
       for (const bool unpacks : {false, true})
         if (quantities == 1 || !(report.is_quick() && is_software)) card->run(ndsl(is_k_fastest, quantities, unpacks));
+  card->run(one_move("one launch, 64 KiB", block_of({{4096, 16, 16}}), 16));
   const long long n = is_software ? 96 : 384, m = is_software ? 512 : 8192;
   card->run(one_move(fmt::format("{0} x {0} x {0} doubles, ijk to kji", n),
                      block_of({{n, n * n * 8, 8}, {n, n * 8, n * 8}, {n, 8, n * n * 8}}), 8));

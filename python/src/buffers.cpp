@@ -66,7 +66,8 @@ int grant_writes(PyObject* self, Py_buffer* view, int flags) {
     static char nothing[1];
     return PyBuffer_FillInfo(view, self, nothing, 0, 0, flags);
   }
-  PyErr_SetString(PyExc_BufferError, "the array of this memory shows it");
+  PyErr_SetString(PyExc_BufferError,
+                  "this object keeps memory alive and shows none: use the array that was made of it");
   view->obj = nullptr;
   return -1;
 }

@@ -86,7 +86,7 @@ std::string text_of(nb::handle object) {
   Py_ssize_t size = 0;
   if (!bytes.is_valid() || PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) {
     PyErr_Clear();
-    return "(its text cannot be had)";
+    return "(str() of this object failed)";
   }
   return {data, std::size_t(size)};
 }

@@ -152,7 +152,8 @@ bool is_brief(const Context& rma, const StridedView& view, Rank peer) {
 /// Returns the elements of a signal, of which operations use the first one.
 Symmetric<std::uint64_t> signal_word(const StridedView& view) {
   if (view.type != ElementType::u64 && view.type != ElementType::i64)
-    throw Error(ErrorCode::invalid_use, "a signal is one element of u8, not " + std::string(name_of(view.type)));
+    throw Error(ErrorCode::invalid_use,
+                "a signal is one integer of 8 bytes ('u8' or 'i8'), not of type " + std::string(name_of(view.type)));
   return Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(view.data), checked_product(view.extents));
 }
 /// Converts a signal's value to the bits of the word, also a negative value of a signed word.
