@@ -247,6 +247,6 @@ STAGES = (
         *(checked(name, checker, 45, *arguments, of=of)
           for name, arguments, of in (("lanes", ("--small",), "library"), ("packing", ("--part", "checks", "--small"), "alone"),
                                       ("kernels", ("--small",), "library"))
-          for checker in ("memcheck", "racecheck", "synccheck")),
+          for checker in ("memcheck", "racecheck", "synccheck", "initcheck")),
     )),
 )
