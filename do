@@ -118,7 +118,7 @@ configure() { # PRESET [option...]
 }
 
 do_setup() {
-  need "${build_packages[@]}" "${demo_packages[@]}" "${test_packages[@]}"
+  need "${build_packages[@]}" "${demo_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}"
   need_venv "${python_packages[@]}" || say "without these, the Python package is neither built nor tested"
 }
 
