@@ -30,7 +30,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/
 
 # For programs in C and for builds without CMake: `pkg-config --libs tranship`. An installed copy may be moved. An archive
 # names nothing itself, so that what it needs is linked without `--static`, too.
-set(tranship_pc_needs " -lfmt -lhwloc -lboost_context -lz -ldeflate -lstdc++ -lm -pthread")
+set(tranship_pc_needs " -Wl,-rpath,\${libdir}/tranship -lfmt -lhwloc -lboost_context -lz -ldeflate -lstdc++ -lm -pthread")
 set(tranship_vsip_pc_needs " -lfftw3f -lfftw3 -lstdc++ -lm")
 set(tranship_cuda_pc_needs " -lfmt -ldl -lstdc++ -lm -pthread")
 foreach(tranship_pc tranship_pc tranship_vsip_pc tranship_cuda_pc)

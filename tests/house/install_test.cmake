@@ -36,7 +36,8 @@ file(WRITE ${work}/all_headers.hpp "${all}")
 
 run(${CMAKE_COMMAND} -S ${project} -B ${work}/build -G ${generator}
   -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=${flags}"
-  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work} "-Dmpi_include=${mpi_include}")
+  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work} "-Dmpi_include=${mpi_include}"
+  -D joining_program=${source}/tests/cli/joins_by_itself.cpp)
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${CMAKE_COMMAND} -S ${project}/in_c -B ${work}/build_c -G ${generator}
   -D CMAKE_BUILD_TYPE=${config} "-DCMAKE_C_FLAGS=${flags}" -D CMAKE_PREFIX_PATH=${work}/prefix
@@ -100,6 +101,23 @@ execute_process(COMMAND ${CMAKE_COMMAND} -S ${project} -B ${work}/build_sanitize
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(status EQUAL 0 OR NOT output MATCHES "race_hooks_cannot_be_combined_with_fsanitize_address")
   message(FATAL_ERROR "hooks beside the address sanitizer: exit status ${status} from CMake, which said: ${output}")
+endif()
+# Modules of MPI are found beside the installed library: by a program that has the library in itself, and by the command,
+# also where its name alone was typed.
+file(GLOB_RECURSE modules ${work}/prefix/*/tranship_mpi_openmpi.so)
+find_program(mpirun NAMES mpirun.openmpi)
+if(modules AND mpirun)
+  set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
+  set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
+  execute_process(COMMAND ${mpirun} -n 1 true RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(status EQUAL 0)
+    run(${mpirun} --oversubscribe -n 2 ${work}/build/outside_joins)
+  endif()
+  set(ENV{PATH} "${work}/prefix/bin:$ENV{PATH}")
+  run(sh -c "cd / && tranship info --json")
+  if(NOT output MATCHES "${modules}")
+    message(FATAL_ERROR "the command does not find ${modules}: ${output}")
+  endif()
 endif()
 run(${work}/build/outside)
 message(STATUS "outside project: ${output}")

@@ -1,10 +1,13 @@
 #include "tranship/fabric/mpi/mpi_library.hpp"
 
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -95,18 +98,39 @@ std::filesystem::path launcher_above() {
   return {};
 }
 
+/// The folders named "tranship" where the loader looks for libraries of this program, such as those of its run path.
+std::vector<std::filesystem::path> run_path_folders() {
+  std::vector<std::filesystem::path> out;
+  void* const program = dlopen(nullptr, RTLD_NOW);
+  Dl_serinfo size{};
+  if (program == nullptr || dlinfo(program, RTLD_DI_SERINFOSIZE, &size) != 0) return out;
+  const std::unique_ptr<std::byte[]> memory(new std::byte[size.dls_size]);
+  auto* const paths = new (memory.get()) Dl_serinfo;
+  if (dlinfo(program, RTLD_DI_SERINFOSIZE, paths) != 0 || dlinfo(program, RTLD_DI_SERINFO, paths) != 0) return out;
+  for (unsigned i = 0; i < paths->dls_cnt; ++i)
+    if (const std::filesystem::path folder = paths->dls_serpath[i].dls_name; folder.filename() == "tranship")
+      out.push_back(folder);
+  return out;
+}
+
 /// The folders where modules may lie.
 std::vector<std::filesystem::path> module_folders() {
   std::vector<std::filesystem::path> out;
   if (const std::string folder = text_of(mpi_modules_variable); !folder.empty()) out.emplace_back(folder);
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&mpi_library), &info) != 0 && info.dli_fname != nullptr) {
+  link_map* map = nullptr;
+  if (dladdr1(reinterpret_cast<const void*>(&mpi_library), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) !=
+      0) {
     std::error_code ignored;
-    const std::filesystem::path self = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
+    // The program itself has no name there. Its name in `info` is the one that it was called by, perhaps without a
+    // folder.
+    const char* const file = map != nullptr && *map->l_name != '\0' ? map->l_name : "/proc/self/exe";
+    const std::filesystem::path self = std::filesystem::canonical(file, ignored).parent_path();
     for (const std::filesystem::path& folder : {self, self.parent_path(), self.parent_path() / "lib"})
       out.push_back(folder / "tranship");
     out.push_back(self);
   }
+  for (const std::filesystem::path& folder : run_path_folders()) out.push_back(folder);
   out.emplace_back(TRANSHIP_MPI_MODULE_FOLDER);
   return out;
 }
