@@ -98,6 +98,7 @@ endif()
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${project} -B ${work}/build_sanitized -G ${generator}
   -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=${flags} -fsanitize=address"
   -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work}
+  -D joining_program=${source}/tests/cli/joins_by_itself.cpp
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(status EQUAL 0 OR NOT output MATCHES "race_hooks_cannot_be_combined_with_fsanitize_address")
   message(FATAL_ERROR "hooks beside the address sanitizer: exit status ${status} from CMake, which said: ${output}")
