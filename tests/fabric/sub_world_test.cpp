@@ -326,6 +326,7 @@ TEST_P(SubWorlds, name_failed_members_by_their_own_ranks) {
       throw error;
     };
     const std::string message = message_of([&] { run_once(on, {.ranks = 5}, seed, program); });
+    if (IsSkipped()) return;
     EXPECT_NE(message.find("out of salt"), std::string::npos) << message;
     EXPECT_EQ(message.find("test:"), std::string::npos) << message;
   }
@@ -354,6 +355,7 @@ TEST_P(SubWorlds, end_when_a_rank_outside_fails) {
       throw error;
     };
     const std::string message = message_of([&] { run_once(on, {.ranks = 3}, seed, program); });
+    if (IsSkipped()) return;
     EXPECT_NE(message.find("no wind"), std::string::npos) << message;
     EXPECT_EQ(message.find("test:"), std::string::npos) << message;
   }
@@ -379,8 +381,9 @@ TEST_P(SubWorlds, say_by_their_own_ranks_who_is_missing) {
       }
       world.barrier();
     };
-    const Error error = error_of_rank([&] { run_once(on, {.ranks = 5}, seed, program); });
-    EXPECT_NE(error.message().find("as it should"), std::string::npos) << error.message();
+    const std::string message = message_of([&] { run_once(on, {.ranks = 5}, seed, program); });
+    if (IsSkipped()) return;
+    EXPECT_NE(message.find("as it should"), std::string::npos) << message;
   }
 }
 
