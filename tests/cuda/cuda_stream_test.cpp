@@ -1,7 +1,10 @@
 // What the back-end for cards promises beyond the contracts of streams and buffers: every shape, type and kind of
 // memory against the host's loops, order, and named errors. Without a card the tests are skipped.
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <latch>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -274,6 +277,30 @@ TEST_F(Cards, streams_of_one_card_wait_for_each_other_without_the_host) {
   gate.count_down();
   finish(other->event(), soon());
   EXPECT_EQ(value, 11);
+}
+
+TEST_F(Cards, threads_that_share_a_stream_take_turns) {
+  constexpr int threads = 4, rounds = 200;
+  constexpr std::size_t size = 4096;
+  std::latch all_are_here(threads);
+  std::array<int, threads> wrong{};
+  const auto work = [&](int self) {
+    Bytes on_card(driver(), Where::card, size), from(driver(), Where::pageable, size),
+        to(driver(), Where::pageable, size);
+    all_are_here.arrive_and_wait();
+    for (int round = 0; round < rounds; ++round) {
+      const auto value = std::byte(round * threads + self);
+      std::fill_n(from.data(), size, value);
+      stream->copy(row_of(size / 16, 16), 16, from.data(), on_card.data());
+      stream->copy(row_of(size / 16, 16), 16, on_card.data(), to.data());
+      finish(stream->event(), soon());
+      wrong[std::size_t(self)] += int(std::count(to.data(), to.data() + size, value) != std::ptrdiff_t(size));
+    }
+  };
+  std::vector<std::thread> all;
+  for (int self = 0; self < threads; ++self) all.emplace_back(work, self);
+  for (std::thread& one : all) one.join();
+  EXPECT_EQ(wrong, (std::array<int, threads>{}));
 }
 
 TEST_F(Cards, registered_memory_is_counted_and_given_back) {

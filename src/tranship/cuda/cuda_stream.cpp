@@ -317,6 +317,7 @@ void CudaStream::finish(std::uint64_t number, Deadline deadline) {
 }
 
 void CudaStream::wait(Event event) {
+  const std::lock_guard turn(turn_);
   begin();
   if (event.stream == nullptr || event.stream == this || tranship::is_over(event)) return;
   if (const std::optional<Device> lost = tranship::lost_with(event))
@@ -383,6 +384,7 @@ void CudaStream::call_on_host(std::unique_ptr<Kernel> kernel) {
 }
 
 void CudaStream::run(std::unique_ptr<Kernel> kernel) {
+  const std::lock_guard turn(turn_);
   begin();
   const Current current(unit_.card);
   call_on_host(std::move(kernel));
@@ -456,6 +458,7 @@ void CudaStream::copy(const CopyBlock& block, int width, const void* source, voi
 
 void CudaStream::copy_list(std::span<const StreamCopy> copies) {
   for (const StreamCopy& one : copies) check_width(one.width);
+  const std::lock_guard turn(turn_);
   begin();
   const Current current(unit_.card);
   Batch batch;
@@ -620,6 +623,7 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   // Another set of devices may number its cards in another way.
   if (&list->unit() != &unit_)
     throw_error(ErrorCode::invalid_use, "a list of moves was prepared for {} of other Devices", to_string(device()));
+  const std::lock_guard turn(turn_);
   begin();
   const Current current(unit_.card);
   const packing::Bases at = reached_bases(bases);
@@ -649,6 +653,7 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
+  const std::lock_guard turn(turn_);
   begin();
   FillArgs args{};
   unsigned char* const pattern = args.pattern;
@@ -698,6 +703,7 @@ void CudaStream::fill(const CopyBlock& block, int width, const void* element, vo
 
 void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
   detail::check_combination(how, type);
+  const std::lock_guard turn(turn_);
   begin();
   for (int d = 0; d < block.dims; ++d)
     if (block.extents[d] <= 0) return;

@@ -48,6 +48,7 @@ struct Unit final : PinnedMemory {
   std::unique_ptr<Pool> staging;
 };
 
+/// Threads that enqueue at once take turns: ranks that are threads share the streams of a card.
 class CudaStream final : public Stream {
  public:
   explicit CudaStream(Unit& unit) : unit_(unit) {}
@@ -133,9 +134,12 @@ class CudaStream final : public Stream {
   std::vector<CUevent> free_events_;
   std::vector<Dependence> dependences_;
 
-  // Used by the thread that gives work.
+  /// Held by a thread that enqueues, before mutex_. One call enqueues by others.
+  std::recursive_mutex turn_;
+  // Guarded by turn_.
   std::deque<Staged> staged_;
   std::vector<Running> prepared_;
+
   std::mutex host_calls_mutex_;
   std::vector<HostCall*> host_calls_;  // that have not run
 };
