@@ -21,10 +21,10 @@ namespace tranship {
 /// or makes progress in a call of its own. A world that is there still when MPI is finalised is left then, as by
 /// RankScope::finish(): its calls throw `invalid_use` afterwards where they need the ranks of other machines.
 ///
-/// Throws on all processes `invalid_use` for MPI_COMM_NULL, for an intercommunicator, on another thread than the one
-/// that has initialised MPI with a level below MPI_THREAD_SERIALIZED, and while MPI does not run, which a session alone
-/// does not change; `mismatch` where builds of tranship, its settings or heaps differ; `timeout`, where some do not
-/// come; `no_memory`; `io`.
+/// Throws on all processes `invalid_use` for MPI_COMM_NULL, for an intercommunicator and while MPI does not run, which
+/// a session alone does not change; `mismatch` where builds of tranship, its settings or heaps differ; `timeout`, where
+/// some do not come; `no_memory`; `io`. Throws `invalid_use` on a thread that has not initialised MPI where its level
+/// is below MPI_THREAD_SERIALIZED; the other processes then wait for this one.
 inline RankScope join_mpi(MPI_Comm comm, const JoinOptions& options = {}) {
   return join_mpi(detail::mpi::calls, detail::mpi::bits_of(comm), options);
 }

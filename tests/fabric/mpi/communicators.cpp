@@ -193,9 +193,14 @@ TEST_P(Communicators, are_refused_on_a_thread_that_may_not_call_mpi) {
   int level = -1;
   MPI_Query_thread(&level);
   if (level >= MPI_THREAD_SERIALIZED) GTEST_SKIP() << "every thread may call this MPI";
-  std::string error;
-  std::thread([&] { error = error_of([] { join_mpi(MPI_COMM_WORLD); }); }).join();
-  expect_refused(error, "invalid_use", level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE");
+  const char* const named = level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE";
+  const auto on_a_thread = [](auto join) {
+    std::string error;
+    std::thread([&] { error = error_of(join); }).join();
+    return error;
+  };
+  expect_refused(on_a_thread([] { join_mpi(MPI_COMM_WORLD); }), "invalid_use", named);
+  expect_refused(on_a_thread([] { RankScope::join(); }), "invalid_use", named);
 }
 
 TEST_P(Communicators, are_refused_where_heaps_differ) {

@@ -396,6 +396,15 @@ class SetUp {
   std::vector<LocalSocket> from_members_;
 };
 
+/// Throws `invalid_use` on a thread that may not call MPI.
+void check_thread(const MpiModule& mpi) {
+  if (mpi.threads() <= MpiThreads::funneled && !mpi.is_main_thread())
+    throw_error(ErrorCode::invalid_use,
+                "MPI was initialised with {}, and this is not the thread that has initialised it: join a world on that "
+                "thread, or initialise MPI with MPI_THREAD_MULTIPLE",
+                name_of(mpi.threads()));
+}
+
 }  // namespace
 
 std::optional<RankScope> join_mpi_job() {
@@ -407,6 +416,7 @@ std::optional<RankScope> join_mpi_job() {
                 library.error().message());
   const MpiModule& mpi = *library.value().mpi;
   initialise_mpi(mpi);
+  check_thread(mpi);
   int size = 0;
   check_mpi(mpi, mpi.size(mpi.world(), &size), "tell how many processes there are");
   if (launcher->processes > 0 && size != launcher->processes)
@@ -430,11 +440,7 @@ RankScope join_mpi(const MpiModule& mpi, MpiHandle comm, const JoinOptions& opti
                 "in this process MPI {}: join a world by a communicator between MPI_Init and MPI_Finalize",
                 mpi.state() == MpiModule::State::before ? "has not been initialised (a session alone does not do that)"
                                                         : "has been finalised");
-  if (mpi.threads() <= MpiThreads::funneled && !mpi.is_main_thread())
-    throw_error(ErrorCode::invalid_use,
-                "MPI was initialised with {}, and this is not the thread that has initialised it: join a world on that "
-                "thread, or initialise MPI with MPI_THREAD_MULTIPLE",
-                name_of(mpi.threads()));
+  check_thread(mpi);
   LeftWorlds::of_process().free_some();
   RankScope scope = SetUp(mpi, options).join(comm, SetUp::Leaving::at_once);
   scope.world().set_interrupt_check(options.interrupt_check);
