@@ -20,6 +20,7 @@
 #include <tranship/memory/device/host_device.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
+#include "cuda/contract/calls.hpp"
 #include "memory/device_kinds.hpp"
 
 namespace tranship {
@@ -529,6 +530,175 @@ TEST_F(Cards, a_full_card_runs_a_list_of_moves_from_pinned_memory) {
   finish(stream->event(), soon());
   for (int i = 0; i < 16 * count; ++i) EXPECT_EQ(int(back.data()[i]), i % 16 < 3 ? 7 : 0) << i;
   for (const auto& [memory, bytes] : all) driver().deallocate(memory, bytes);
+}
+
+// CardGraphs, which programs make by the native handle.
+
+class CardGraphs : public Cards {
+ protected:
+  void SetUp() override {
+    Cards::SetUp();
+    if (IsSkipped()) return;
+    CUcontext context = nullptr;
+    ASSERT_EQ(cu().cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cu().cuCtxSetCurrent(context), CUDA_SUCCESS);
+    ASSERT_EQ(cu().cuStreamCreate(&own, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    if (own) EXPECT_EQ(cu().cuStreamDestroy(own), CUDA_SUCCESS);
+  }
+  static const cuda::software::AllCalls& cu() { return contract::calls_of_this_process(); }
+  CUstream native() { return static_cast<CUstream>(stream->native_handle()); }
+
+  static void begin(CUstream of, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
+    ASSERT_EQ(cu().cuStreamBeginCapture(of, mode), CUDA_SUCCESS);
+  }
+  /// Ends a capture. Returns its number of nodes, or the negative of an error.
+  int end(CUstream of) {
+    CUgraph graph = nullptr;
+    if (const CUresult ended = cu().cuStreamEndCapture(of, &graph); ended != CUDA_SUCCESS) return -int(ended);
+    std::size_t nodes = 0;
+    EXPECT_EQ(cu().cuGraphGetNodes(graph, nullptr, &nodes), CUDA_SUCCESS);
+    EXPECT_EQ(cu().cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cu().cuGraphDestroy(graph), CUDA_SUCCESS);
+    return int(nodes);
+  }
+  void destroy() { EXPECT_EQ(cu().cuGraphExecDestroy(std::exchange(exec, nullptr)), CUDA_SUCCESS); }
+
+  CUstream own = nullptr;
+  CUgraphExec exec = nullptr;
+};
+
+TEST_F(CardGraphs, buffers_do_not_end_captures_of_other_streams) {
+  const auto use = [&] {
+    Devices more({.kinds = {CudaDevices{.cards = {0}}}});
+    Buffer x(ElementType::f64, {5000}, {.checks = Checks::none, .devices = &more});
+    { const Lease lease = x.write(); }
+    { const Lease lease = x.read_write({.device = card}); }
+    { const Lease lease = x.read(); }
+    std::vector<std::byte> mine(1 << 16);
+    const Bytes there(driver(), Where::card, mine.size()), pinned(driver(), Where::pinned, mine.size());
+    const auto registration = driver().register_foreign(mine.data(), mine.size());
+    const BlockMove move{.source_base = 0, .target_base = 1, .block = row_of(64, 4), .width = 4};
+    const auto list = stream->prepare({&move, 1}, std::vector{4, 4});
+    std::byte* const bases[] = {there.data(), there.data() + 1024};
+    stream->move_list(list, bases);
+    stream->copy(row_of(1000, 1), 1, mine.data(), there.data());
+    const Event over = stream->event();
+    (void)is_over(over);
+    finish(over, soon());
+    auto third = devices->make_stream(card);
+    third->wait(stream->event());
+    run_on(*third, [] {});
+    finish(third->event(), soon());
+  };
+  for (const auto mode :
+       {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED})
+    for (const bool is_own_thread : {true, false}) {
+      begin(own, mode);
+      if (is_own_thread)
+        use();
+      else
+        std::thread(use).join();
+      EXPECT_EQ(end(own), 0) << "mode " << int(mode) << (is_own_thread ? ", this thread" : ", another thread");
+      destroy();
+    }
+}
+
+TEST_F(CardGraphs, a_captured_stream_takes_no_work_that_cannot_be_a_node) {
+  const Bytes on_card(driver(), Where::card, 4096);
+  std::byte* const at = on_card.data();
+  const float one = 1;
+  auto other = devices->make_stream(card);
+  begin(native());
+  const auto refuses = [&](const char* what, auto&& f) {
+    const auto done = attempt(f);
+    ASSERT_FALSE(done.ok()) << what;
+    EXPECT_EQ(done.error().code(), ErrorCode::invalid_use) << what;
+    EXPECT_NE(done.error().message().find("captured"), std::string::npos) << done.error().message();
+  };
+  refuses("copy", [&] { stream->copy(row_of(16, 4), 4, at, at + 1024); });
+  refuses("fill", [&] { stream->fill(row_of(16, 4), 4, &one, at); });
+  refuses("combine", [&] { stream->combine(row_of(16, 4), Combine::sum, ElementType::f32, at, at + 1024); });
+  refuses("run", [&] { run_on(*stream, [] {}); });
+  refuses("wait", [&] { stream->wait(other->event()); });
+  const Event inside = stream->event();
+  EXPECT_FALSE(is_over(inside)) << "no point of a captured stream is over before the capture has ended";
+  refuses("wait of another", [&] { other->wait(inside); });
+  EXPECT_EQ(end(native()), 0) << "what is refused does not end the capture";
+  destroy();
+  stream->fill(row_of(16, 4), 4, &one, at);
+  finish(stream->event(), soon());
+  EXPECT_TRUE(is_over(inside));
+}
+
+TEST_F(CardGraphs, a_list_of_moves_is_one_node) {
+  constexpr int count = 100, row = 40, room = 64;
+  Random random(3);
+  const Bytes sources(driver(), Where::card, room * count + 8), targets(driver(), Where::card, room * count + 8);
+  const Bytes sent(driver(), Where::pinned, room * count), back(driver(), Where::pinned, room * count);
+  // A few bases or many, few pieces or many, and addresses that the list was not prepared for.
+  for (const int bases_count : {1, count})
+    for (const int pieces : {1, count})
+      for (const int shift : {0, 8}) {
+        SCOPED_TRACE(testing::Message() << bases_count << " bases, " << pieces << " pieces, shifted by " << shift);
+        const std::int64_t pinned_before = driver().counts().pinned_bytes;
+        std::vector<BlockMove> moves;
+        for (int i = 0; i < pieces; ++i) {
+          const bool is_base = bases_count > 1;
+          moves.push_back({.source_base = is_base ? unsigned(i) : 0,
+                           .source_offset = is_base ? 0 : room * i,
+                           .target_base = unsigned(is_base ? count + i : 1),
+                           .target_offset = is_base ? 0 : room * i,
+                           .block = row_of(row, 1)});
+        }
+        std::vector<std::byte*> bases;
+        for (const Bytes* of : {&sources, &targets})
+          for (int i = 0; i < bases_count; ++i) bases.push_back(of->data() + room * i + shift);
+        auto list = stream->prepare(moves, std::vector<int>(bases.size(), 16));
+        begin(native());
+        stream->move_list(list, bases);
+        const std::int64_t launches = driver().counts().launches;
+        ASSERT_EQ(end(native()), 1);
+        const std::weak_ptr<const PreparedMoves> seen = list;
+        list.reset();
+        for (int turn = 0; turn < 3; ++turn) {
+          for (int i = 0; i < room * count; ++i) sent.data()[i] = std::byte(random.bits());
+          std::memset(back.data(), 0, room * count);
+          stream->copy(row_of(room * count, 1), 1, sent.data(), sources.data() + shift);
+          stream->copy(row_of(room * count, 1), 1, back.data(), targets.data() + shift);
+          ASSERT_EQ(cu().cuGraphLaunch(exec, native()), CUDA_SUCCESS);
+          stream->copy(row_of(room * count, 1), 1, targets.data() + shift, back.data());
+          finish(stream->event(), soon());
+          for (int i = 0; i < count; ++i)
+            ASSERT_EQ(std::memcmp(back.data() + room * i, sent.data() + room * i, row) == 0, i < pieces)
+                << "row " << i << " in turn " << turn;
+        }
+        EXPECT_EQ(driver().counts().launches - launches, 3 * 3) << "copies; those of graphs are the program's";
+        destroy();
+        // The driver says on a thread of its own that the graph needs the list no longer; the next list looks.
+        const Deadline deadline = soon();
+        while (driver().counts().pinned_bytes > pinned_before || (shift == 0 && !seen.expired())) {
+          ASSERT_FALSE(deadline.passed()) << driver().counts().pinned_bytes << " pinned bytes, not " << pinned_before;
+          stream->prepare(moves, std::vector<int>(bases.size(), 16));
+        }
+      }
+}
+
+TEST_F(CardGraphs, a_capture_that_has_failed_is_named) {
+  const Bytes on_card(driver(), Where::card, 4096);
+  const BlockMove move{.source_base = 0, .target_base = 1, .block = row_of(64, 4), .width = 4};
+  const auto list = stream->prepare({&move, 1}, std::vector{4, 4});
+  begin(native());
+  EXPECT_NE(cu().cuStreamQuery(native()), CUDA_SUCCESS);
+  std::byte* const bases[] = {on_card.data(), on_card.data() + 1024};
+  const auto refused = attempt([&] { stream->move_list(list, bases); });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::invalid_use);
+  EXPECT_NE(refused.error().message().find("has failed"), std::string::npos) << refused.error().message();
+  EXPECT_LT(end(native()), 0);
+  stream->move_list(list, bases);
+  finish(stream->event(), soon());
 }
 
 }  // namespace

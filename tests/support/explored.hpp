@@ -1,5 +1,5 @@
-// What tests of lock-free protocols ask of the explorer: right in every schedule, right on real threads, or (canaries)
-// caught.
+// Checks of lock-free protocols by the explorer: a protocol is right in every schedule and on real threads, and a
+// canary is caught.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline long runs_max_of_many() {
 struct Bounds {
   int preemptions = 2;
   int stale_reads = 2;
-  /// Of a scenario that is one of many: runs_max_of_many().
+  /// Use runs_max_of_many() for a scenario that is one of many.
   long runs = runs_max();
 };
 

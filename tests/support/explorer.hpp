@@ -40,7 +40,7 @@ struct ExploreOptions {
 
 struct Exploration {
   long runs = 0;
-  /// What failed, in the first run that did.
+  /// The failure of the first run that failed.
   std::optional<std::string> failure;
   /// False when runs_max ended the search.
   bool complete = false;
@@ -74,7 +74,7 @@ class Explorer {
     return result;
   }
 
-  // What follows is called from inside a scenario.
+  // The members below are called from inside a scenario.
 
   /// How far a fiber has certainly seen: per word the index of a store, per fiber a time.
   struct View {
@@ -150,7 +150,7 @@ class Explorer {
     written = {running_, ++view.time[running_]};
   }
 
-  /// Ends one round of a polling loop: the fiber goes on once somebody has stored since the round began.
+  /// Ends one round of a polling loop: the fiber goes on once a fiber has stored since the round began.
   void pause() {
     Polling& polling = polling_[running_];
     if (polling.stores == stores_ && !polling.read_stale) switch_to_another();
@@ -214,7 +214,7 @@ class Explorer {
   int choose(int count) {
     if (count <= 1) return 0;
     if (at_ == choices_.size()) choices_.push_back({0, count});
-    // The same choices lead to the same run, or the scenario depends on something outside of itself.
+    // Equal choices lead to equal runs, unless the scenario depends on something outside of itself.
     if (choices_[at_].count != count) std::abort();
     return choices_[at_++].taken;
   }
@@ -451,7 +451,7 @@ struct TornExchangeSync : ExploredSync {
   };
 };
 
-/// The same scenario on real words and real threads, for ThreadSanitizer and for what no model knows.
+/// Runs a scenario on real words and real threads, for ThreadSanitizer and for effects that the model lacks.
 struct ThreadedSync : RealSync {
   static void pause() { RealSync::yield(); }
   static void check(bool holds, int line = __builtin_LINE()) {

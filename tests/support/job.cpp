@@ -130,7 +130,7 @@ void run_in_job(const HostsOptions& options, FunctionRef<void(World&)> body) {
   }
   job.free(comm);
   const std::vector<Outcome> all = job.gather(mine);
-  // What the others say of it comes from the one that failed by itself.
+  // The other ranks fail because one failed by itself: its error is thrown.
   const auto has_failed = [](const Outcome& one) { return one.code >= 0; };
   const auto by_itself = [](const Outcome& one) { return one.code >= 0 && one.code != int(ErrorCode::peer_lost); };
   auto first = std::find_if(all.begin(), all.end(), by_itself);

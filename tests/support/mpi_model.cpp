@@ -33,7 +33,7 @@ struct MpiModel::Request {
   bool waits_for_receive = false;
   Index tests_left = 0;
   MessageAt message = {};  ///< of a receive: that it has met
-  // Of a receive.
+  // The members below belong to a receive.
   Rank owner = 0;
   MpiHandle comm = 0;
   int from = 0, tag = 0;
@@ -152,7 +152,7 @@ struct MpiModel::Calls {
     return 0;
   }
 
-  /// What has met a message goes on, as in MPI, which then ignores it.
+  /// A receive that has met a message goes on: MPI ignores its withdrawal.
   static int withdraw(MpiHandle* request) {
     MpiModel& model = *model_here;
     if (model.state_ != MpiModule::State::running) return model.misused("withdraw after MPI was finalised");

@@ -7,7 +7,7 @@
 // - The memory of a receive that has met a message holds garbage until the receive is complete.
 // - The number of a communicator that all ranks have freed is used again, and messages that were left over with it.
 //
-// What a program does wrong, and what MPI would end the job for, is a fault that the model keeps.
+// The model records as a fault each misuse by the program, for which MPI would end the job.
 #pragma once
 
 #include <cstddef>
@@ -66,10 +66,10 @@ class MpiModel {
   /// One message, perhaps, comes to where it meets receives.
   void move();
 
-  /// So many calls of send, receive and test succeed before the next one fails, which is the last to do so.
+  /// Lets `calls` calls of send, receive and test succeed and the next one fail; calls after it succeed again.
   void fail_after(int calls) { calls_left_ = calls; }
   bool has_failed() const { return has_failed_; }
-  /// As after MPI_Finalize: any other call is a fault.
+  /// Enters the state after MPI_Finalize, in which any other call is a fault.
   void finalise() { state_ = MpiModule::State::finalised; }
 
   std::function<void(const Sent&)> on_send;

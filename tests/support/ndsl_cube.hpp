@@ -22,7 +22,7 @@ struct NdslQuantity {
   ElementType type = ElementType::f64;
   std::vector<std::string> dims;
   std::vector<Indices> shapes, origins, extents;  ///< by rank
-  std::vector<std::string> before, after;         ///< likewise; of several steps the first
+  std::vector<std::string> before, after;         ///< by rank; only the first of several steps
 
   Index element_bytes() const { return size_bytes(type); }
   /// Where a local cell of our array, whose overlap is `width` wide in the dimensions of the tile, lies in memory.

@@ -1,6 +1,6 @@
-// What a redistribution or a halo exchange must leave in every local cell, from one global array and a loop over cells.
-// Edge policies, stencils and which of two owners of an interface is read are written here a second time, per cell;
-// plans are run by PlanInterpreter.
+// The oracle computes what every local cell must hold after a redistribution or a halo exchange, from one global array
+// and a loop over cells. It implements edge policies, stencils and the choice between two owners of an interface a
+// second time, per cell; PlanInterpreter runs the plans.
 //
 // Each check returns what is wrong, with the layouts, or an empty text.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace tranship::test {
 
-/// Never a value: what nobody may read, and what nobody may write.
+/// No cell has these values: they mark cells that no plan may read, and cells that no plan may write.
 inline constexpr Index unreadable = -1'000'000'007;
 inline constexpr Index untouched = -2'000'000'011;
 
@@ -49,7 +49,7 @@ struct AxisPoint {
 /// Slices that follow each other without a gap count as one.
 std::vector<AxisPoint> axis_points(const AxisParts& axis, Index part);
 
-/// Whether two parts own a point: an interface at which a part begins, but for the first.
+/// Returns true when two parts own a point: it is an interface at which a part other than the first begins.
 bool is_shared(const AxisParts& axis, Index point);
 
 /// Bit d: along dimension d the cell is an interface that two parts own.
@@ -61,8 +61,9 @@ struct Resolved {
   bool upper = false;  ///< of two parts that own it, the one above it is read
 };
 
-/// Of an interface between two parts that one is read which is nearer to the slice: above its last point the one below,
-/// below its first point the one above. Its own end points are on the slice's side, too; those inside come from above.
+/// Returns true when the upper one of two parts that own an interface is read: the part nearer to the slice is. Above
+/// the last point of the slice this is the lower part, below its first point the upper one. The slice's own end points
+/// come from its side, and those inside from the upper part.
 bool reads_upper(const AxisPoint& point);
 
 /// Where the value of a point comes from along one dimension.
@@ -76,18 +77,18 @@ class LocalPoints {
   const Indices& extents() const { return extents_; }
   const AxisPoint& point(int d, Index local) const { return points_[d][local]; }
 
-  /// What all dimensions together say of a local cell: the cell of the global array, and (bit d) where the upper one of
-  /// two parts is read.
+  /// Resolves a local cell in all dimensions together: `cell` is the cell of the global array, and bit d of `uppers` is
+  /// set where the upper one of two parts is read.
   Resolved::Kind resolve_at(const Indices& local, Indices& cell, unsigned& uppers) const;
 
-  /// The same for an array all of whose copies of a cell are alike.
+  /// Resolves a local cell of an array whose copies of a cell are all equal.
   Resolved::Kind resolve_at(const Indices& local, Indices& cell) const;
 
   /// The kind of a local cell and its value when it is read from `source`.
   std::pair<Resolved::Kind, Index> read_from(const Distribution& source, const Global& values,
                                              const Indices& local) const;
 
-  /// What an owned local cell holds: of a shared interface, what this part holds.
+  /// Returns the value of an owned local cell; for a shared interface, the value that this part holds.
   Index own(const Indices& local, const Distribution::Cell& cell, const Global& values) const;
 
  private:
@@ -98,14 +99,14 @@ class LocalPoints {
 
 Rank world_of(std::span<const ArraySpec> arrays);
 
-/// Whether the two parts that own an interface hold different values there.
+/// Says whether the two parts that own an interface hold different values there.
 enum class Shared { alike, different };
 
 /// Fills a slot: the values of the global array where the rank owns them, `unowned` elsewhere.
 void fill_owned(const Distribution& array, const Global& values, int slot, Index unowned, Memory& memory,
                 Shared shared = Shared::different);
 
-/// What one cell must hold after all, and whether the plan writes it.
+/// The value that one cell must hold at the end, and whether the plan writes it.
 struct Expected {
   Index value = untouched;
   bool written = false;
@@ -123,17 +124,18 @@ std::string redistribution_fault(const ArraySpec& source, const ArraySpec& targe
 std::string redistribution_fault(const ArraySpec& source, const ArraySpec& target,
                                  const RedistributionOptions& options = {});
 
-/// Whether a stencil wants the point that lies `beyond` a slice (per dimension, 0 inside). `owned` answers whether the
-/// slice owns the point shifted back by an offset.
+/// Returns true when a stencil wants the point that lies `beyond` a slice (per dimension, 0 inside). `owned` returns
+/// whether the slice owns the point shifted back by an offset.
 bool stencil_wants(const HaloOptions& options, const Indices& beyond,
                    const std::function<bool(const Indices& offset)>& owned);
 
 bool wanted_by(const HaloOptions& options, const LocalPoints& points, const Indices& local);
 
-/// Of a stencil of offsets: whether the plan may fill more than is wanted, to copy it beyond a replicated edge.
+/// Returns true when the plan of a stencil of offsets may fill more cells than it wants, to copy them beyond a
+/// replicated edge.
 bool may_want_more(const Distribution& array, const HaloOptions& options);
 
-/// Whether the cell that a ghost is one of, wrapped or at the edge, is asked for.
+/// Returns true when the options ask for the cell whose copy a ghost is, wrapped or at the edge.
 bool is_asked(const HaloOptions& options, int field, const Distribution& array, const LocalPoints& points,
               const Indices& local, const Indices& id);
 

@@ -23,7 +23,7 @@ Memory memory_for(const Plans& plans, Index value);
 /// Two values combined; numbers wrap.
 Index combined(Combine combine, Index a, Index b);
 
-/// What changes nothing.
+/// The operand that leaves the other one unchanged.
 Index identity(Combine combine);
 
 /// One cell on its way from one rank to another.
@@ -40,9 +40,9 @@ class PlanInterpreter {
  public:
   explicit PlanInterpreter(const Plans& plans);
 
-  /// What is wrong with the plans; empty when nothing is.
+  /// The fault of the plans; empty when there is none.
   const std::string& fault() const { return fault_; }
-  /// What the receiver lists, in its order.
+  /// The cells that the receiver lists, in its order.
   const std::vector<Move>& moves(Rank source, Rank target) const { return received_[source * ranks_ + target]; }
   /// How often the exchange and the fills after it overwrite a cell.
   const std::vector<int>& writes(Rank rank, int slot) const { return writes_[rank][slot]; }
@@ -79,7 +79,7 @@ class PlanInterpreter {
   void read(const LocalFill& fill, Rank rank, std::vector<Fill>& out);
   void compare_ends();
 
-  /// Whoever runs a plan may move cells in any order: nothing that a rank reads may be overwritten meanwhile.
+  /// A plan may move cells in any order: no cell that a rank reads may be overwritten meanwhile.
   void count_writes();
 
   const Plans& plans_;

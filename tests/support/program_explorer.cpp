@@ -479,7 +479,7 @@ class Machine {
     order();
   }
 
-  /// Of each operation, those that come after it.
+  /// Computes the operations that come after each operation.
   void order() {
     const std::size_t count = ops_.size();
     std::vector<std::vector<int>> next(count);
@@ -527,7 +527,7 @@ struct Token {
   ViewPointer known, begun;
 };
 
-/// What a read brings to its write.
+/// The result of a read, for its write.
 struct Taken {
   Number value = 0;
   int flag = no_flag;
@@ -691,7 +691,7 @@ class Explorer {
       if (!state.done[std::size_t(before)] && f({before})) return;
   }
 
-  /// Whether an operation seems to be possible only after the seed.
+  /// Returns true when an operation seems possible only after the seed.
   bool is_blocked(const State& state, int seed, int id, std::map<int, bool>& known) const {
     if (id == seed || machine_.comes_before(seed, id)) return true;
     const auto [at, is_new] = known.emplace(id, true);
@@ -908,7 +908,7 @@ class Explorer {
         ViewPointer view = state.met[std::size_t(one.block)];
         for (const int thread : machine_.threads_of_block_[std::size_t(one.block)])
           view = joined(state, view, state.threads[std::size_t(thread)]);
-        // Of a barrier, what all have when they leave it.
+        // After a barrier, each block has what all blocks had when they arrived.
         for (const int before : one.before)
           if (op(before).act == Act::arrive) view = joined(state, view, state.met[std::size_t(op(before).block)]);
         state.met[std::size_t(one.block)] = view;

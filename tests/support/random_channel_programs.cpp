@@ -192,7 +192,7 @@ class Generator {
     block(to).nop();
   }
 
-  /// What lies at `from` is combined with what lies at `to`, or put there.
+  /// Combines the chunks at `from` with those at `to`, or puts them there.
   void edge(const Chunks& from, const Chunks& to, bool combines) {
     const Rank a = from.rank, b = to.rank;
     maybe_hand_over(a);

@@ -8,7 +8,7 @@
 
 namespace tranship::test {
 
-/// Of 2 to `ranks_max` ranks: an allreduce, reducescatter, allgather or alltoall.
+/// Returns an allreduce, reducescatter, allgather or alltoall of 2 to `ranks_max` ranks.
 Program random_channel_program(std::uint64_t seed, Rank ranks_max = 4);
 
 }  // namespace tranship::test

@@ -38,7 +38,7 @@ class Random {
 };
 
 Index environment_number(const char* name, Index otherwise);
-/// Whether the tests are to take their time.
+/// Returns true when TRANSHIP_TEST_LONG asks for long tests.
 bool long_tests();
 
 /// TRANSHIP_TEST_CASES: 1500, or under a sanitizer 250, unless it is set.

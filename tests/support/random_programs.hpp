@@ -216,7 +216,7 @@ inline std::uint64_t updated(AtomicOp op, WordType type, std::uint64_t now, std:
   }
   return now ^ (operand & mask);
 }
-/// Whether a word compares so, as its type says.
+/// Returns true when the comparison holds for words of this type.
 inline bool compares(WordType type, std::uint64_t seen, Comparison comparison, std::uint64_t wanted) {
   return with_word(type, [&](auto zero) {
     using T = decltype(zero);
@@ -224,7 +224,7 @@ inline bool compares(WordType type, std::uint64_t seen, Comparison comparison, s
   });
 }
 
-/// What every byte of every rank must be: steps made one after the other on plain arrays.
+/// The value that every byte of every rank must have: makes steps one after the other on plain arrays.
 class PlainMemory {
  public:
   PlainMemory(int ranks, const std::array<Index, symmetric_arrays>& bytes) : ranks_(std::size_t(ranks)) {
@@ -399,7 +399,7 @@ class ProgramGenerator {
     return {own_array, offset};
   }
 
-  /// What a transfer moves to or from on its own rank: memory of its own, or symmetric as well.
+  /// Takes memory for the near side of a transfer, on its own rank: local memory, or symmetric memory.
   Place take_side(Index bytes, Index alignment = 16) {
     return random_.one_in(3) ? take(bytes, alignment) : take_own(bytes);
   }
@@ -951,7 +951,7 @@ class ProgramGenerator {
     return out;
   }
 
-  /// What has been got is put on, and comes with a signal.
+  /// A get whose data is then put to another rank, with a signal.
   Steps forward() {
     Steps out;
     const Rank owner = any_rank(), by = any_rank(), to = any_rank();
@@ -988,7 +988,7 @@ class ProgramGenerator {
     return out;
   }
 
-  /// What only the end of the epoch completes.
+  /// A transfer that only the end of the epoch completes.
   Steps left_open() {
     Steps out;
     const Rank rank = any_rank(), peer = any_rank();
@@ -1128,7 +1128,7 @@ class ProgramGenerator {
     add(made);
   }
 
-  /// Makes the step on plain memory, which says what is to be expected of it.
+  /// Makes the step on plain memory, which gives the expected results.
   void add(Step step) {
     std::vector<Rank> members;
     if (step.team == 0) {

@@ -18,7 +18,7 @@
 namespace tranship::test {
 namespace {
 
-/// What the others do while some ranks are a sub-world: as much as they like, and the same calls.
+/// Acts as the other ranks while some ranks are a sub-world: they form a sub-world too, and make similar calls.
 void be_others(Team& team) {
   SubWorld others(team, {.heap_bytes = std::size_t(1) << 20});
   World& world = others.world();

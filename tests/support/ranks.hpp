@@ -62,7 +62,7 @@ inline bool are_processes(On on) {
 inline bool is_sub(On on) {
   return on >= On::sub;
 }
-/// What the whole world is that a sub-world is part of.
+/// Returns the kind of the whole world around a sub-world.
 inline On around(On on) {
   if (!is_sub(on)) return on;
   if (on == On::sub || on == On::listed) return On::threads;
@@ -73,15 +73,16 @@ inline Rank rank_around(On on, Rank member) {
   return on >= On::listed ? member + member / 2 : 2 * member + 1;
 }
 
-/// Whether two of so many ranks are on one machine; whether they share memory. Hosts on which an MPI job runs part
-/// ranks that are told to be on one.
+/// Return true when two of `ranks` ranks are on one machine, or share memory. The hosts of an MPI job separate ranks
+/// that are told to be on one host.
 bool share_machine(On on, int ranks, Rank one, Rank other);
 inline bool share_memory(On on, int ranks, Rank one, Rank other) {
   if (on == On::sim || around(on) == On::messaged) return one == other;
   return share_machine(on, ranks, one, other);
 }
 
-/// Of a test that runs simulated, each with its own order of everything. Several machines take system calls.
+/// Returns the number of runs of a test: several for simulated ranks, each with its own order of events. Simulated
+/// machines get fewer seeds, because their messages take system calls.
 std::uint64_t seeds_per_test(On on);
 /// Shared memory that this library has left under a name. Folders of other tests, and what other programs have there
 /// meanwhile, do not count.
@@ -90,11 +91,11 @@ std::size_t named_memory();
 /// Runs `f` as ranks; throws what launch throws. In a rank of its own process what f changes is its own. The seed is
 /// for those that are simulated.
 void run_once(On on, LaunchOptions options, std::uint64_t seed, FunctionRef<void(World&)> f);
-/// The same under every seed that a test is run with.
+/// Calls run_once() for every seed of a test.
 void run_on(On on, const LaunchOptions& options, FunctionRef<void(World&)> f);
 void run_on(On on, int ranks, FunctionRef<void(World&)> f);
 
-// What ranks find wrong is thrown, so that the others do not wait for them, and so that it leaves its process.
+// A rank throws the faults that it finds, so that the others do not wait for it, and the fault leaves its process.
 [[noreturn]] void throw_found(fmt::string_view format, fmt::format_args args);
 template <class... Args>
 void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {

@@ -17,13 +17,14 @@ inline constexpr bool is_sanitized = true;
 inline constexpr bool is_sanitized = false;
 #endif
 
-/// Whether this is an everyday run. One that TRANSHIP_TEST_LONG or 1000 TRANSHIP_TEST_CASES and more ask for takes all
+/// Returns true in an everyday run. With TRANSHIP_TEST_LONG, or TRANSHIP_TEST_CASES of 1000 or more, a run takes all
 /// ranks, orders and rounds.
 inline bool is_brief() {
   return !long_tests() && test_cases() < 1000;
 }
 
-/// Whether long lists of cases are thinned: in a brief run, and under a sanitizer unless long tests are asked for.
+/// Returns true when long lists of cases are thinned: in a brief run, and under a sanitizer unless long tests are asked
+/// for.
 inline bool is_thinned() {
   return is_brief() || (is_sanitized && !long_tests());
 }
@@ -40,7 +41,7 @@ inline std::vector<int> sizes_up_to(int most, std::vector<int> sizes) {
 class Thinned {
  public:
   explicit Thinned(Index of) : of_(is_thinned() ? of : 1) {}
-  /// Whether the next case is taken; the first one is.
+  /// Returns true when the next case is taken; the first one is.
   bool takes_next() { return next_++ % of_ == 0; }
 
  private:

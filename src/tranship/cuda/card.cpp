@@ -83,6 +83,7 @@ const Card::Parts& Card::parts() {
 }
 
 void Card::make_parts() {
+  const BesideCaptures beside_captures(calls_);
   Parts made;
   check(calls_.cuDevicePrimaryCtxRetain(&made.context, handle_), "cuDevicePrimaryCtxRetain");
   check(calls_.cuCtxPushCurrent(made.context), "cuCtxPushCurrent");
@@ -260,6 +261,7 @@ void Cards::check_text() const {
 Current::Current(Card& card) : card_(card) {
   if (is_in_host_function) return;
   const CUcontext wanted = card.parts().context;
+  beside_captures_.emplace(card.calls());
   CUcontext now = nullptr;
   card.calls().cuCtxGetCurrent(&now);
   if (now == wanted) return;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,23 @@ struct Cards {
 };
 const Cards& cards();
 
-/// Makes a card's context current in this thread, for as long as it lives. Costs little where it is already.
+/// Lets this thread make calls that would otherwise end a program's captures of other streams: none of ours concerns a
+/// stream that is captured.
+class BesideCaptures {
+ public:
+  explicit BesideCaptures(const DriverCalls& calls) : calls_(calls) { exchange(); }
+  ~BesideCaptures() { exchange(); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  void exchange() { calls_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  const DriverCalls& calls_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+/// Makes a card's context current in this thread, for as long as it lives, and the thread one that ends no captures.
+/// Costs little where it is already. Does nothing in a host function.
 class Current {
  public:
   explicit Current(Card& card);
@@ -108,6 +125,7 @@ class Current {
 
  private:
   Card& card_;
+  std::optional<BesideCaptures> beside_captures_;
   bool is_pushed_ = false;
 };
 

@@ -4,12 +4,27 @@
 #include <climits>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cuda/list_image.hpp>
 
 namespace tranship::cuda {
+namespace {
+
+int alignment_of(const std::byte* base) {
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  return address % 16 == 0 ? 16 : int(address & -address);
+}
+
+}  // namespace
+
+std::vector<int> alignments_of(std::span<std::byte* const> bases) {
+  std::vector<int> out(bases.size());
+  std::transform(bases.begin(), bases.end(), out.begin(), alignment_of);
+  return out;
+}
 
 CardMoves::CardMoves(Unit& unit, std::span<const BlockMove> moves, std::span<const int> alignments)
     : unit_(unit), alignments_(alignments.begin(), alignments.end()) {
@@ -37,6 +52,17 @@ CardMoves::CardMoves(Unit& unit, std::span<const BlockMove> moves, std::span<con
 
 CardMoves::~CardMoves() {
   give_back();
+}
+
+bool CardMoves::is_for(std::span<std::byte* const> bases) const noexcept {
+  return std::equal(bases.begin(), bases.end(), alignments_.begin(),
+                    [](const std::byte* base, int wanted) { return alignment_of(base) >= wanted; });
+}
+
+std::shared_ptr<const CardMoves> CardMoves::aligned_to(std::span<const int> alignments) const {
+  std::vector<BlockMove> all;
+  for (const Part& part : parts_) all.insert(all.end(), part.moves.begin(), part.moves.end());
+  return std::make_shared<const CardMoves>(unit_, all, alignments);
 }
 
 packing::PieceList CardMoves::list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors) {
@@ -75,6 +101,43 @@ void CardMoves::give_back() noexcept {
     if (part.on_card) unit_.card.deallocate(part.on_card);
     if (part.pinned) unit_.deallocate_pinned(part.pinned, part.size_bytes);
   }
+}
+
+void CapturedRuns::give(Card& card, CUgraph graph, std::unique_ptr<CapturedRun> run) {
+  CUuserObject object = nullptr;
+  TRANSHIP_CUDA_CALL(card, cuUserObjectCreate, &object, run.get(), &take_back, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  [[maybe_unused]] CapturedRun* const given = run.release();
+  const CUresult retained = card.calls().cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+  if (retained != CUDA_SUCCESS) card.calls().cuUserObjectRelease(object, 1);
+  card.check(retained, "cuGraphRetainUserObject");
+}
+
+void CUDA_CB CapturedRuns::take_back(void* data) {
+  auto* const run = static_cast<CapturedRun*>(data);
+  const std::shared_ptr<CapturedRuns> home = run->home;
+  const std::lock_guard lock(home->mutex_);
+  if (home->is_closed_) return;
+  run->next = std::exchange(home->returned_, run);
+}
+
+void CapturedRuns::sweep() noexcept {
+  CapturedRun* all = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    all = std::exchange(returned_, nullptr);
+  }
+  while (all) {
+    const std::unique_ptr<CapturedRun> one(all);
+    all = one->next;
+  }
+}
+
+void CapturedRuns::close() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  sweep();
 }
 
 }  // namespace tranship::cuda

@@ -1,7 +1,9 @@
 // Private: CardMoves, a list of moves that lies ready in the memory of a card, or in pinned memory where the card is
-// full.
+// full; and CapturedRuns, for the runs of lists that are parts of graphs.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -31,6 +33,10 @@ class CardMoves final : public PreparedMoves {
   const Unit& unit() const noexcept { return unit_; }
   const std::vector<int>& alignments() const noexcept { return alignments_; }
   const std::vector<Part>& parts() const noexcept { return parts_; }
+  /// Returns true when these bases are aligned as the list expects.
+  bool is_for(std::span<std::byte* const> bases) const noexcept;
+  /// Returns the same moves, ready for bases of other alignments.
+  std::shared_ptr<const CardMoves> aligned_to(std::span<const int> alignments) const;
   /// Returns the part's list for bases of these alignments. Throws `invalid_use` where elements are not aligned.
   static packing::PieceList list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors);
 
@@ -41,6 +47,36 @@ class CardMoves final : public PreparedMoves {
   Unit& unit_;
   std::vector<int> alignments_;
   std::vector<Part> parts_;
+};
+
+/// Returns the power of two, at most 16, that each base is a multiple of.
+std::vector<int> alignments_of(std::span<std::byte* const> bases);
+
+/// A run of a list that was captured into a graph, which holds this.
+struct CapturedRun {
+  std::shared_ptr<CapturedRuns> home;
+  std::shared_ptr<const CardMoves> moves;
+  std::shared_ptr<std::byte> many_bases;  ///< pinned; null where the bases are arguments of the launch
+  CapturedRun* next = nullptr;
+};
+
+/// The captured runs that graphs do not need any more. The driver returns each on a thread of its own, where no call of
+/// the driver is allowed, so their memory is given back later.
+class CapturedRuns {
+ public:
+  /// Lets a graph hold a run.
+  static void give(Card& card, CUgraph graph, std::unique_ptr<CapturedRun> run);
+  /// Gives back the memory of runs that were returned.
+  void sweep() noexcept;
+  /// A run that is returned from now on keeps its memory: its unit is gone.
+  void close() noexcept;
+
+ private:
+  static void CUDA_CB take_back(void* run);
+
+  std::mutex mutex_;
+  CapturedRun* returned_ = nullptr;
+  bool is_closed_ = false;
 };
 
 }  // namespace tranship::cuda

@@ -68,6 +68,15 @@ void for_each_part(const CopyBlock& block, int width, const std::byte* source, s
                 target + half * block.target_strides[longest], bytes_max, f);
 }
 
+/// Returns the bases as arguments of a launch. Many of them are written to `room`.
+packing::Bases bases_at(std::span<std::byte* const> bases, std::byte* room) {
+  packing::Bases out{};
+  unsigned char** const to = room ? reinterpret_cast<unsigned char**>(room) : out.few;
+  for (std::size_t i = 0; i < bases.size(); ++i) to[i] = reinterpret_cast<unsigned char*>(bases[i]);
+  if (room) out.many = to;
+  return out;
+}
+
 void pause_ns(long ns) {
   const std::timespec time{0, ns};
   ::nanosleep(&time, nullptr);
@@ -81,7 +90,12 @@ Unit::Unit(Card& of, int number, const DeviceSetOptions& options)
       wait_timeout_ns(options.wait_timeout_ns),
       losses(options.losses),
       pinned(*this),
-      staging(std::make_unique<Pool>(pinned, PoolOptions{.kept_bytes_max = staged_bytes_max})) {}
+      staging(std::make_unique<Pool>(pinned, PoolOptions{.kept_bytes_max = staged_bytes_max})),
+      captured_runs(std::make_shared<CapturedRuns>()) {}
+
+Unit::~Unit() {
+  captured_runs->close();
+}
 
 bool Unit::is_lost() noexcept {
   if (!card.is_lost()) return false;
@@ -173,24 +187,30 @@ void* CudaStream::native_handle() noexcept {
   }
 }
 
-/// Returns true when code that has its native handle is capturing it.
-bool CudaStream::is_captured() {
-  if (!is_shared_.load(std::memory_order_acquire)) return false;
+/// Says whether code that has the native handle is capturing the stream, and into which graph.
+CUstreamCaptureStatus CudaStream::capture_status(CUgraph* graph) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return calls().cuStreamIsCapturing(handle(), &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (is_shared_.load(std::memory_order_acquire) &&
+      calls().cuStreamGetCaptureInfo(handle(), &status, nullptr, graph, nullptr, nullptr, nullptr) != CUDA_SUCCESS)
+    return CU_STREAM_CAPTURE_STATUS_NONE;
+  return status;
 }
 
 /// Before each piece of work: throws where the stream cannot be given any.
 void CudaStream::begin() {
+  check_alive();
+  if (is_captured())
+    throw_error(ErrorCode::invalid_use,
+                "a stream of {} is being captured: buffers cannot use it until the capture has ended",
+                to_string(device()));
+}
+
+void CudaStream::check_alive() {
   if (unit_.is_lost()) unit_.fail();
   if (unit_.losses.load(std::memory_order_acquire) > 0)
     if (const std::optional<Device> lost = lost_dependence(UINT64_MAX))
       throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
                   to_string(device()), to_string(*lost));
-  if (is_captured())
-    throw_error(ErrorCode::invalid_use,
-                "a stream of {} is being captured: buffers cannot use it until the capture has ended",
-                to_string(device()));
 }
 
 /// After each piece of work.
@@ -583,11 +603,11 @@ std::shared_ptr<const PreparedMoves> CudaStream::prepare(std::span<const BlockMo
       throw_error(ErrorCode::unsupported, "{} does not compute with numbers of {}", to_string(device()),
                   amount(one.width, "byte"));
   if (unit_.is_lost()) unit_.fail();
+  unit_.captured_runs->sweep();
   return std::make_shared<CardMoves>(unit_, moves, alignments);
 }
 
-/// Bases that the card reaches. Many of them lie in pinned memory, for the launch that is given next.
-packing::Bases CudaStream::reached_bases(std::span<std::byte* const> bases) {
+void CudaStream::check_reached(std::span<std::byte* const> bases) {
   const CopyBlock one_byte{};
   Range known;  // the memory of the card that the base before is in
   for (std::size_t i = 0; i < bases.size(); ++i)
@@ -596,14 +616,6 @@ packing::Bases CudaStream::reached_bases(std::span<std::byte* const> bases) {
                   "base {} of a list of moves is memory of the host that {} does not reach: register it, or copy it to "
                   "the card",
                   i, to_string(device()));
-  packing::Bases out{};
-  unsigned char** to = out.few;
-  if (bases.size() > packing::Bases::few_max) {
-    to = reinterpret_cast<unsigned char**>(stage(bases.size() * sizeof *to));
-    out.many = to;
-  }
-  for (std::size_t i = 0; i < bases.size(); ++i) to[i] = reinterpret_cast<unsigned char*>(bases[i]);
-  return out;
 }
 
 /// Holds a list until the run that is given next has completed; until the stream ends if it fails half-way.
@@ -616,7 +628,7 @@ void CudaStream::hold(const std::shared_ptr<const PreparedMoves>& moves) {
 }
 
 void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases) {
-  const auto* const list = dynamic_cast<const CardMoves*>(moves.get());
+  const auto list = std::dynamic_pointer_cast<const CardMoves>(moves);
   if (!list)
     throw_error(ErrorCode::invalid_use, "a list of moves was not prepared by a stream of {}", to_string(device()));
   check_prepared(list->unit().device(), device(), list->alignments().size(), bases.size());
@@ -624,16 +636,20 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   if (&list->unit() != &unit_)
     throw_error(ErrorCode::invalid_use, "a list of moves was prepared for {} of other Devices", to_string(device()));
   const std::lock_guard turn(turn_);
-  begin();
+  check_alive();
+  CUgraph graph = nullptr;
+  const CUstreamCaptureStatus capture = capture_status(&graph);
+  if (capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    throw_error(ErrorCode::invalid_use, "the capture of a stream of {} has failed: it must be ended before other work",
+                to_string(device()));
   const Current current(unit_.card);
-  const packing::Bases at = reached_bases(bases);
+  unit_.captured_runs->sweep();
+  check_reached(bases);
+  if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) return capture_list(graph, list, bases);
+  const bool has_many = bases.size() > packing::Bases::few_max;
+  const packing::Bases at = bases_at(bases, has_many ? stage(bases.size_bytes()) : nullptr);
   hold(moves);
-  const auto alignment = [](const std::byte* base) {
-    const auto address = reinterpret_cast<std::uintptr_t>(base);
-    return address % 16 == 0 ? 16 : int(address & -address);
-  };
-  const bool is_aligned = std::equal(bases.begin(), bases.end(), list->alignments().begin(),
-                                     [&](const std::byte* base, int wanted) { return alignment(base) >= wanted; });
+  const bool is_aligned = list->is_for(bases);
   for (const CardMoves::Part& part : list->parts()) {
     MoveArgs args = part.args;
     args.bases = at;
@@ -641,14 +657,36 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
       launch_over(part.kernel, args.list.groups, &args);
       continue;
     }
-    std::vector<int> alignments(bases.size());
-    std::transform(bases.begin(), bases.end(), alignments.begin(), alignment);
     const Card::Parts& card = unit_.card.parts();
-    const packing::PieceList anew = CardMoves::list_of(part, std::move(alignments), card.multiprocessors);
+    const packing::PieceList anew = CardMoves::list_of(part, alignments_of(bases), card.multiprocessors);
     launch(moving_kernel(card.kernels, anew, part.arithmetic), anew, args, &args);
   }
   give();
   prepared_.back().number = given_.load(std::memory_order_acquire);
+}
+
+/// Makes a run part of the graph that the stream is captured into, which holds what the run needs.
+void CudaStream::capture_list(CUgraph graph, const std::shared_ptr<const CardMoves>& moves,
+                              std::span<std::byte* const> bases) {
+  auto run = std::make_unique<CapturedRun>();
+  run->home = unit_.captured_runs;
+  run->moves = moves->is_for(bases) ? moves : moves->aligned_to(alignments_of(bases));
+  if (bases.size() > packing::Bases::few_max) {
+    auto* const memory = static_cast<std::byte*>(unit_.allocate_pinned(bases.size_bytes()));
+    if (!memory)
+      throw_error(ErrorCode::no_memory, "{} of a list of moves need {} of pinned memory, and there is none",
+                  amount(bases.size(), "base"), amount(bases.size_bytes(), "byte"));
+    run->many_bases = {memory,
+                       [&unit = unit_, size = bases.size_bytes()](std::byte* at) { unit.deallocate_pinned(at, size); }};
+  }
+  const std::shared_ptr<const CardMoves> list = run->moves;
+  const packing::Bases at = bases_at(bases, run->many_bases.get());
+  CapturedRuns::give(unit_.card, graph, std::move(run));
+  for (const CardMoves::Part& part : list->parts()) {
+    MoveArgs args = part.args;
+    args.bases = at;
+    launch_over(part.kernel, args.list.groups, &args);
+  }
 }
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {

@@ -23,10 +23,12 @@ namespace tranship::cuda {
 
 struct ListArgs;
 class CardMoves;
+class CapturedRuns;
 
 /// A device: a card, and what is counted for the device.
 struct Unit final : PinnedMemory {
   Unit(Card& of, int number, const DeviceSetOptions& options);
+  ~Unit() override;
   Device device() const noexcept { return Device::cuda(ordinal); }
   /// Returns true when the card is lost. Counts the loss before any caller learns of it.
   bool is_lost() noexcept;
@@ -46,6 +48,7 @@ struct Unit final : PinnedMemory {
   /// Pinned memory that streams use for a while.
   PinnedDriver pinned;
   std::unique_ptr<Pool> staging;
+  std::shared_ptr<CapturedRuns> captured_runs;  ///< graphs may outlive the unit
 };
 
 /// Threads that enqueue at once take turns: ranks that are threads share the streams of a card.
@@ -101,7 +104,9 @@ class CudaStream final : public Stream {
   CUstream handle();
   void begin();
   void give();
-  bool is_captured();
+  void check_alive();
+  CUstreamCaptureStatus capture_status(CUgraph* graph = nullptr);
+  bool is_captured() { return capture_status() != CU_STREAM_CAPTURE_STATUS_NONE; }
 
   void record(std::uint64_t number);
   void retire();
@@ -120,7 +125,8 @@ class CudaStream final : public Stream {
   void launch(CUkernel kernel, const packing::PieceList& list, ListArgs& args, void* all_args);
   void launch_over(CUkernel kernel, unsigned groups, void* all_args);
   void hold(const std::shared_ptr<const PreparedMoves>& moves);
-  packing::Bases reached_bases(std::span<std::byte* const> bases);
+  void capture_list(CUgraph graph, const std::shared_ptr<const CardMoves>& moves, std::span<std::byte* const> bases);
+  void check_reached(std::span<std::byte* const> bases);
   void combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source, Side source_side,
                        void* target, Side target_side);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -632,6 +633,9 @@ void graphs(Bench& b) {
   b.ok(b.cu.cuMemcpyAsync(to, card, 400, stream), "captured copy");
   CUgraph graph = nullptr;
   b.ok(b.cu.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  std::size_t nodes = 0;
+  b.ok(b.cu.cuGraphGetNodes(graph, nullptr, &nodes), "cuGraphGetNodes");
+  b.expect(nodes == 4, "two copies and two launches are four nodes");
   CUgraphExec exec = nullptr;
   b.ok(b.cu.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiateWithFlags");
   b.ok(b.cu.cuGraphDestroy(graph), "cuGraphDestroy");
@@ -687,6 +691,99 @@ void broken_captures(Bench& b) {
         return b.cu.cuMemsetD32Async(card, 1, 4, other);
       },
       CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+}
+
+/// Calls that no other thread's capture, and no own one, is ended by, in each mode of the capture and of the thread.
+void captures_beside(Bench& b) {
+  Stream stream(b), other(b);
+  Event event(b);
+  b.ok(b.cu.cuEventRecord(event, other), "cuEventRecord");
+  other.finish();
+  const auto global = CU_STREAM_CAPTURE_MODE_GLOBAL, local = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+             relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  const std::map<CUstreamCaptureMode, std::string> names = {
+      {global, "global"}, {local, "thread-local"}, {relaxed, "relaxed"}};
+  for (const auto of_capture : {global, local, relaxed})
+    for (const auto of_thread : {global, local, relaxed})
+      for (const bool is_own : {true, false}) {
+        const bool ends =
+            of_thread != relaxed && (is_own ? of_capture != relaxed : of_capture == global && of_thread == global);
+        const std::string what = "a query " + std::string(is_own ? "by the thread" : "beside the thread") +
+                                 " of a capture, " + names.at(of_capture) + ", in the mode " + names.at(of_thread);
+        b.ok(b.cu.cuStreamBeginCapture(stream, of_capture), "cuStreamBeginCapture");
+        CUresult queried = CUDA_ERROR_UNKNOWN;
+        CUstreamCaptureMode before = of_thread, after = global;
+        const auto query = [&] {
+          b.cu.cuCtxSetCurrent(b.context);
+          b.cu.cuThreadExchangeStreamCaptureMode(&before);
+          queried = b.cu.cuEventQuery(event);
+          after = before;
+          b.cu.cuThreadExchangeStreamCaptureMode(&after);
+        };
+        if (is_own)
+          query();
+        else
+          std::thread(query).join();
+        b.expect(before == global && after == of_thread, "cuThreadExchangeStreamCaptureMode returns the mode before");
+        b.expect(queried, ends ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS, what);
+        CUgraph graph = nullptr;
+        b.expect(b.cu.cuStreamEndCapture(stream, &graph), ends ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS,
+                 "the end of a capture after " + what);
+        if (graph) b.ok(b.cu.cuGraphDestroy(graph), "cuGraphDestroy");
+      }
+}
+
+/// An object that a graph keeps, and what its destructor has met.
+struct Kept {
+  explicit Kept(const cuda::software::AllCalls& of) : cu(of) {}
+  static void CUDA_CB destroy(void* self) {
+    auto& kept = *static_cast<Kept*>(self);
+    CUstream none = nullptr;
+    kept.created = kept.cu.cuStreamCreate(&none, CU_STREAM_NON_BLOCKING);
+    kept.is_destroyed.store(true);
+  }
+  const cuda::software::AllCalls& cu;
+  CUresult created = CUDA_SUCCESS;
+  std::atomic<bool> is_destroyed = false;
+};
+
+void objects_of_graphs(Bench& b) {
+  Stream stream(b);
+  Pinned<Word> words(b, 2);
+  Kept kept(b.cu);
+  CUuserObject object = nullptr;
+  b.expect(b.cu.cuUserObjectCreate(&object, &kept, &Kept::destroy, 1, 0), CUDA_ERROR_INVALID_VALUE,
+           "cuUserObjectCreate without its only flag");
+  b.ok(b.cu.cuUserObjectCreate(&object, &kept, &Kept::destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+       "cuUserObjectCreate");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  CUgraph captured = nullptr;
+  const auto look = [&] {
+    b.ok(b.cu.cuStreamGetCaptureInfo(stream, &status, nullptr, &captured, nullptr, nullptr, nullptr),
+         "cuStreamGetCaptureInfo");
+  };
+  look();
+  b.expect(status == CU_STREAM_CAPTURE_STATUS_NONE, "a stream is not captured");
+  b.ok(b.cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  look();
+  b.expect(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && captured, "a captured stream names its graph");
+  b.ok(b.cu.cuGraphRetainUserObject(captured, object, 1, CU_GRAPH_USER_OBJECT_MOVE),
+       "cuGraphRetainUserObject during a capture");
+  b.ok(b.launch("hold", 1, 32, HoldArgs{&words[0], &words[1]}, stream), "a captured launch");
+  CUgraph graph = nullptr;
+  b.ok(b.cu.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  b.expect(graph == captured, "the graph of the capture is the one that it was said to be");
+  CUgraphExec exec = nullptr;
+  b.ok(b.cu.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiateWithFlags");
+  b.ok(b.cu.cuGraphDestroy(graph), "cuGraphDestroy");
+  b.ok(b.cu.cuGraphLaunch(exec, stream), "cuGraphLaunch");
+  b.expect(comes([&] { return __atomic_load_n(&words[1], __ATOMIC_ACQUIRE) == 1; }), "the kernel of the graph runs");
+  b.ok(b.cu.cuGraphExecDestroy(exec), "cuGraphExecDestroy of a graph that runs");
+  b.expect(!kept.is_destroyed.load(), "what a graph keeps stays while a launch of it runs");
+  __atomic_store_n(&words[0], Word(1), __ATOMIC_RELEASE);
+  stream.finish();
+  b.expect(comes([&] { return kept.is_destroyed.load(); }), "what a graph keeps is destroyed after its last launch");
+  b.expect(kept.created != CUDA_SUCCESS, "the destructor of what a graph keeps must not call the driver");
 }
 
 // Virtual memory.
@@ -861,6 +958,8 @@ constexpr Case cases[] = {
     {"copies beside kernels", copies_beside_kernels},
     {"graphs", graphs},
     {"captures that are broken", broken_captures},
+    {"calls beside captures", captures_beside},
+    {"objects that graphs keep", objects_of_graphs},
     {"virtual memory", mapping},
     {"several cards", peers, false, 2},
     {"an illegal address", illegal_address, true},

@@ -8,11 +8,11 @@
 #include <iterator>
 #include <string>
 
-#include <dlfcn.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cuda/contract/calls.hpp"
 #include "cuda/contract/cases.hpp"
 #include "support/findings.hpp"
 
@@ -24,28 +24,6 @@ using tranship::cuda::software::AllCalls;
 using tranship::device::answer;
 using tranship::device::check;
 using tranship::device::fault;
-
-/// Returns false when the driver or one of its calls is missing.
-bool load(AllCalls& calls) {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!driver) {
-    fault(std::string("there is no driver: ") + dlerror());
-    return false;
-  }
-  bool has_all = true;
-#define TRANSHIP_TEXT(expanded) #expanded
-#define TRANSHIP_NAME(name) TRANSHIP_TEXT(name)
-#define TRANSHIP_DRIVER_CALL(name)                                                         \
-  calls.name = reinterpret_cast<decltype(calls.name)>(dlsym(driver, TRANSHIP_NAME(name))); \
-  if (!calls.name) {                                                                       \
-    fault(std::string("the driver has no ") + TRANSHIP_NAME(name));                        \
-    has_all = false;                                                                       \
-  }
-#include <tranship/cuda/driver_calls.def>
-#include <tranship/cuda/software/more_calls.def>
-#undef TRANSHIP_DRIVER_CALL
-  return has_all;
-}
 
 void run(const AllCalls& calls, const std::string& code, const Case& one) {
   Bench bench(calls, code.c_str());
@@ -117,7 +95,12 @@ int main(int argc, char** argv) {
         fault(std::string("the process of the case '") + one.name + "' ended with status " + std::to_string(status));
     }
   AllCalls calls;
-  if (!load(calls)) return 3;
+  try {
+    calls = tranship::contract::calls_of("libcuda.so.1");
+  } catch (const std::exception& error) {
+    fault(error.what());
+    return 3;
+  }
   if (const CUresult result = calls.cuInit(0); result != CUDA_SUCCESS) {
     fault("cuInit: error " + std::to_string(int(result)));
     return 3;

@@ -23,6 +23,9 @@ enum class Kind : unsigned char {
   forbidden  ///< ends captures
 };
 
+/// How this thread interacts with captures: cuThreadExchangeStreamCaptureMode.
+extern thread_local CUstreamCaptureMode capture_mode_of_thread;
+
 /// The card of the current context of this thread; null where it has none.
 Card* current_card() noexcept;
 /// Ends the capture under way if a call of `kind` ends it; returns true if it did.

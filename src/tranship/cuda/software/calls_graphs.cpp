@@ -3,7 +3,28 @@
 
 #include <tranship/cuda/software/calls.hpp>
 
-namespace tranship::cuda::software::calls {
+namespace tranship::cuda::software {
+
+UserObject::~UserObject() {
+  State& all = *state();
+  all.host_functions.push_back([function = destroy, of = argument] { function(of); });
+  all.host_work.notify_one();
+}
+
+namespace {
+
+/// Takes references of the program away.
+CUresult released(State& all, UserObject* object, unsigned count) {
+  const auto found = all.user_objects.find(object);
+  if (found == all.user_objects.end() || count == 0 || count > found->second.size()) return CUDA_ERROR_INVALID_VALUE;
+  found->second.resize(found->second.size() - count);
+  if (found->second.empty()) all.user_objects.erase(found);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+namespace calls {
 
 CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
   return on_card(Kind::plain, [&](State& all, Card& card, Lock&) {
@@ -58,11 +79,79 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
     return CUDA_SUCCESS;
   });
 }
+CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                const CUgraphNode** dependencies, const CUgraphEdgeData** edges, std::size_t* count) {
+  return on_card(Kind::plain, [&](State& all, Card& card, Lock&) {
+    const FoundStream found = find_stream(all, card, handle);
+    if (!found.stream) return found.why;
+    // Nodes have no handles here.
+    if (!status || dependencies || edges || count) return CUDA_ERROR_INVALID_VALUE;
+    const auto& capture = found.stream->capture;
+    *status = !capture              ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                    : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
+    if (id) *id = reinterpret_cast<cuuint64_t>(capture.get());
+    if (graph) *graph = reinterpret_cast<CUgraph>(capture->graph.get());
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
+  return calls::cuStreamGetCaptureInfo(handle, status, nullptr, nullptr, nullptr, nullptr, nullptr);
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  if (!state()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
+  if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+  std::swap(*mode, capture_mode_of_thread);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuUserObjectCreate(CUuserObject* out, void* argument, CUhostFn destroy, unsigned references, unsigned flags) {
+  return on_card(Kind::plain, [&](State& all, Card&, Lock&) {
+    if (!out || !destroy || references == 0 || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+      return CUDA_ERROR_INVALID_VALUE;
+    const std::shared_ptr<UserObject> made(new UserObject{destroy, argument});
+    all.user_objects[made.get()].assign(references, made);
+    *out = reinterpret_cast<CUuserObject>(made.get());
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuUserObjectRelease(CUuserObject handle, unsigned count) {
+  return on_card(Kind::plain,
+                 [&](State& all, Card&, Lock&) { return released(all, reinterpret_cast<UserObject*>(handle), count); });
+}
+CUresult cuGraphRetainUserObject(CUgraph handle, CUuserObject object, unsigned count, unsigned flags) {
+  return on_card(Kind::plain, [&](State& all, Card&, Lock&) {
+    auto* graph = reinterpret_cast<Graph*>(handle);
+    const bool is_captured = std::any_of(all.captures.begin(), all.captures.end(),
+                                         [&](const auto& one) { return one->graph.get() == graph; });
+    const auto found = all.user_objects.find(reinterpret_cast<UserObject*>(object));
+    if (!(is_captured || all.graphs.count(graph)) || found == all.user_objects.end() || count == 0 ||
+        (flags & ~unsigned(CU_GRAPH_USER_OBJECT_MOVE)))
+      return CUDA_ERROR_INVALID_VALUE;
+    const std::shared_ptr<UserObject> kept = found->second.front();
+    if (flags & CU_GRAPH_USER_OBJECT_MOVE)
+      if (const CUresult moved = released(all, kept.get(), count); moved != CUDA_SUCCESS) return moved;
+    graph->kept.insert(graph->kept.end(), count, kept);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
+  return on_card(Kind::plain, [&](State& all, Card&, Lock&) {
+    auto* const graph = reinterpret_cast<Graph*>(handle);
+    // Nodes have no handles here: they are only counted.
+    if (!all.graphs.count(graph) || nodes || !count) return CUDA_ERROR_INVALID_VALUE;
+    *count = graph->nodes.size();
+    return CUDA_SUCCESS;
+  });
+}
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph handle, unsigned long long) {
   return on_card(Kind::unsafe, [&](State& all, Card&, Lock&) {
     const auto found = all.graph_owners.find(reinterpret_cast<Graph*>(handle));
     if (found == all.graph_owners.end() || !out) return CUDA_ERROR_INVALID_VALUE;
-    auto* const exec = new GraphExec{found->second, nullptr};
+    auto* const exec = new GraphExec{found->second, found->first->kept, nullptr};
     all.execs.insert(exec);
     *out = reinterpret_cast<CUgraphExec>(exec);
     return CUDA_SUCCESS;
@@ -82,6 +171,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
     all.submit_op(stream, begin);
     std::vector<OpRef> made;
     bool waits = false;
+    end->kept = exec->kept;
     for (const Node& node : exec->graph->nodes) {
       const OpRef op = node.make(card);
       op->after.push_back(begin);
@@ -110,10 +200,12 @@ CUresult cuGraphDestroy(CUgraph handle) {
   return on_card(Kind::plain, [&](State& all, Card&, Lock&) {
     auto* const graph = reinterpret_cast<Graph*>(handle);
     if (!all.graphs.count(graph)) return CUDA_ERROR_INVALID_VALUE;
+    graph->kept.clear();
     all.graphs.erase(graph);
     all.graph_owners.erase(graph);
     return CUDA_SUCCESS;
   });
 }
 
-}  // namespace tranship::cuda::software::calls
+}  // namespace calls
+}  // namespace tranship::cuda::software

@@ -17,13 +17,17 @@ void invalidate(const std::shared_ptr<Capture>& capture) {
 
 }  // namespace
 
+thread_local CUstreamCaptureMode capture_mode_of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
 bool ends_capture(State& all, Kind kind) {
   if (kind == Kind::plain) return false;
+  if (kind == Kind::unsafe && capture_mode_of_thread == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
   bool ends = false;
   for (const auto& capture : all.captures) {
+    const bool is_own = capture->thread == std::this_thread::get_id();
     const bool is_meant =
-        kind == Kind::forbidden || capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-        (capture->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && capture->thread == std::this_thread::get_id());
+        kind == Kind::forbidden || (is_own && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED) ||
+        (capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture_mode_of_thread == CU_STREAM_CAPTURE_MODE_GLOBAL);
     if (!is_meant) continue;
     invalidate(capture);
     ends = true;
@@ -154,16 +158,6 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags
     const auto wait = std::make_shared<MarkOp>(*stream.card);
     if (!is_over(event->op)) wait->after.push_back(event->op);
     all.submit_op(stream, wait);
-    return CUDA_SUCCESS;
-  });
-}
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  return on_card(Kind::plain, [&](State& all, Card& card, Lock&) {
-    const FoundStream found = find_stream(all, card, handle);
-    if (!found.stream) return found.why;
-    *status = !found.stream->capture              ? CU_STREAM_CAPTURE_STATUS_NONE
-              : found.stream->capture->is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
   });
 }

@@ -74,11 +74,21 @@ struct Node {
   std::vector<int> after;
   bool is_waited_for = false;  ///< a launch returns when it is over
 };
+/// An object that a graph keeps for the program. With the last reference, its destructor is given to the thread of host
+/// functions. Destroyed with the mutex.
+struct UserObject {
+  ~UserObject();
+  CUhostFn destroy;
+  void* argument;
+};
+using UserObjects = std::vector<std::shared_ptr<UserObject>>;
 struct Graph {
   std::vector<Node> nodes;
+  UserObjects kept;
 };
 struct GraphExec {
   std::shared_ptr<const Graph> graph;
+  UserObjects kept;
   OpRef last_launch;
 };
 
@@ -165,6 +175,7 @@ struct State {
   std::set<Graph*> graphs;
   std::map<Graph*, std::shared_ptr<Graph>> graph_owners;
   std::set<GraphExec*> execs;
+  std::map<UserObject*, std::vector<std::shared_ptr<UserObject>>> user_objects;  ///< references of the program
   std::set<Pool*> pools;
   std::map<CUmemGenericAllocationHandle, std::pair<std::shared_ptr<Physical>, bool>> handles;
   CUmemGenericAllocationHandle next_handle = 1;
@@ -238,6 +249,9 @@ struct FillOp final : Op {
 };
 struct MarkOp final : Op {
   using Op::Op;
+  void end() override { kept.clear(); }
+  void give_up() override { kept.clear(); }
+  UserObjects kept;  ///< by a graph that is launched, until it is over
 };
 struct FreeOp final : Op {
   using Op::Op;

@@ -49,8 +49,8 @@ class PreparedMoves {
   virtual ~PreparedMoves() = default;
 };
 
-/// Work that runs in the order in which it was enqueued. Any thread may enqueue, one at a time. The destructor finishes
-/// the work first.
+/// Work that runs in the order in which it was enqueued. Threads that enqueue at the same time take turns. The
+/// destructor finishes the work first.
 ///
 /// When its device is lost, or the stream waits for work that will never complete, all remaining work never completes
 /// and touches no memory any more. Calls that enqueue work or wait for it then throw `device_lost`.
@@ -86,6 +86,10 @@ class Stream {
   /// Runs such a list with these addresses, one for each base: on a card as one launch for the copies and the maps of
   /// one type of numbers, and one for each further type. A card must reach every base: pageable memory of the host
   /// throws `invalid_use`, as do a list of another device and a wrong number of bases.
+  ///
+  /// While a stream of a card is captured into a CUDA graph by its native handle, each launch becomes a node of the
+  /// graph instead, with these addresses. The graph holds the list; the Devices must outlive the graph. All other calls
+  /// that enqueue work throw `invalid_use` on such a stream.
   virtual void move_list(const std::shared_ptr<const PreparedMoves>& moves, std::span<std::byte* const> bases);
   /// Writes one element (null: zeros) to every target position of `block`.
   virtual void fill(const CopyBlock& block, int width, const void* element, void* target) = 0;
