@@ -163,11 +163,13 @@ do_device() {
   exec python3 -B "$tree/tests/device/device.py" "$@"
 }
 
+find_nvcc() { PATH=$PATH:/usr/local/cuda/bin command -v nvcc; }
+
 # Sets device_options and device_targets: what runs on a card is compiled where nvcc is.
 choose_device() {
   device_options=(-DTRANSHIP_DEVICE=OFF) device_targets=()
   local nvcc
-  nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || { say "== no nvcc: what runs on a card is not compiled"; return 0; }
+  nvcc=$(find_nvcc) || { say "== no nvcc: what runs on a card is not compiled"; return 0; }
   # Nothing of it runs here, and to optimize kernels takes six times as long as to compile them.
   device_options=(-DTRANSHIP_DEVICE=ON "-DCMAKE_CUDA_COMPILER=$nvcc" "-DTRANSHIP_DEVICE_OPTIONS=-Xcicc=-O1;-Xptxas=-O1")
   device_targets=(device_programs device_library_programs)
@@ -426,16 +428,25 @@ bench_cluster() {
   beside_this_script python3 -B benchmarks/cluster/cluster.py --programs build/release/bin "$@"
 }
 
+# On a real card with times; --software counts on a software card.
+bench_device() {
+  need "${build_packages[@]}"
+  find_nvcc >/dev/null || fail "bench device needs nvcc of CUDA 13, and there is none: without it, nothing for cards is built"
+  if [[ ${1:-} == --software ]]; then
+    shift
+    local -x TRANSHIP_CUDA=software
+  fi
+  configure release
+  cmake --build --preset release --target tranship-bench-device >&2
+  build/release/bin/tranship-bench-device device "$@"
+}
+
 do_bench() {
-  if [[ ${1:-} == python || ${1:-} == ndsl || ${1:-} == cluster ]]; then
+  if [[ ${1:-} == python || ${1:-} == ndsl || ${1:-} == cluster || ${1:-} == device ]]; then
     "bench_$1" "${@:2}"
     return
   fi
   need "${build_packages[@]}"
-  if [[ ${1:-} == device && ${2:-} == --software ]]; then
-    set -- device "${@:3}"
-    local -x TRANSHIP_CUDA=software
-  fi
   local targets=(tranship-bench) peers=OFF
   if meets_peers "$@"; then
     need "${peer_packages[@]}"
@@ -677,7 +688,7 @@ do_ci() {
   do_tidy
   stage "benchmarks, quickly, so that they keep running"
   do_bench --list >/dev/null
-  do_bench $(build/release/bin/tranship-bench --list | awk '$1 != "device" {print $1}') --quick --no-peers
+  do_bench $(build/release/bin/tranship-bench --list | awk '{print $1}') --quick --no-peers
   ((${#device_targets[@]} == 0)) || do_bench device --software --quick
   say "== all green"
 }

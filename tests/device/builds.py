@@ -146,7 +146,7 @@ def start(root, architecture, log):
                        [[*cmake, "-S", root / "tests/device", "-B", folder / "alone"], ninja("alone", "device_programs")], log, variables),
         "library": Build("library", folder / "library", key,
                          [[*cmake, "-S", root, "-B", folder / "library", "-DTRANSHIP_DEVICE=ON", "-DTRANSHIP_TESTS=ON",
-                           "-DTRANSHIP_TESTED_LAYERS=memory;cuda", "-DTRANSHIP_TEST_OPTIONS=-O1", "-DTRANSHIP_HOUSE=OFF", "-DTRANSHIP_BENCHMARKS=OFF",
+                           "-DTRANSHIP_TESTED_LAYERS=memory;cuda", "-DTRANSHIP_TEST_OPTIONS=-O1", "-DTRANSHIP_HOUSE=OFF", "-DTRANSHIP_BENCHMARKS=ON",
                            "-DTRANSHIP_VSIP=OFF", "-DTRANSHIP_PYTHON=OFF", f"-DTRANSHIP_NVCC={nvcc}",
                            f"-DTRANSHIP_CUDA_ARCHITECTURES={architecture}"],
                           ninja("library", "device_library_programs")], log, variables),

@@ -114,11 +114,11 @@ def on_host(step, name, *arguments, of="library"):
     return either(step, runs(name, step.about, step.limit_s, *arguments, of=of, needs=()))
 
 
-def script(path, about, limit_s, *arguments, called, modules=(), programs=(), needs=(real_card,)):
+def script(path, about, limit_s, *arguments, called, modules=(), programs=(), options=(), needs=(real_card,)):
     """Makes a step from a script of this folder, which this Python runs. The paths of `programs`, (name, build), come
-    last."""
+    after the arguments, and the options of the programs last."""
     def command(device):
-        return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build)[0] for name, build in programs)]
+        return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build)[0] for name, build in programs), *options]
     needs = (*needs, *map(module, modules), *(program(name, build) for name, build in programs))
     return Step(called, about, limit_s, command, needs)
 
@@ -175,6 +175,8 @@ GOALS = (
     ("lanes", r"^signal there and back", "<=", 3),
     ("lanes", r"^reduce of 1024 bytes, 8 ranks as blocks of \d+ lanes$", "<=", 10),
     ("lanes", r"^reduce of 65536 bytes, 8 ranks as blocks of 256 lanes$", "<=", 12),
+    ("lists", r"1 quantity, in a graph$", "<=", 6),
+    ("lists", r"doubles, ijk to ..., read and written, of the device copy$", ">=", 0.75),
     ("packing ndsl", r"1 quantity: one launch, graph, queued$", "<=", 6),
     ("packing figures", r"packing: (contiguous, \d+ MiB|(pack|unpack) rows of \d+ bytes at pitch \d+), of the device copy", ">=", 0.85),
     ("packing figures", r"packing: transpose of \d+ x \d+ elements of 8 bytes, of the device copy", ">=", 0.75),
@@ -191,6 +193,9 @@ def fact(name, about, limit_s):
 
 def packing(part, about, limit_s):
     return runs("packing", about, limit_s, "--part", part, called=f"packing {part}")
+
+
+LISTS = "Prepared lists of moves, one launch each, beside a launch for each region, copies of the driver, and the card's own copy."
 
 
 def checked(name, checker, limit_s, *arguments, of="alone"):
@@ -239,6 +244,10 @@ STAGES = (
         script("buffers/run_tests.py", "What the back-end promises beyond that.", 90,
                "--filter", "*-*SoftwareCard*", called="back-end", programs=(("test_cuda", "library"),), needs=()),
         runs("mover", "Copies, fills and combinations of streams, against the card's own copy.", 60, of="library"),
+        either(script("buffers/run_bench.py", LISTS, 60, called="lists", programs=(("tranship-bench-device", "library"),)),
+               script("buffers/run_bench.py", LISTS, 60, called="lists", programs=(("tranship-bench-device", "library"),),
+                      options=("--quick",), needs=())),
+        script("packing/torch_permute.py", "The same cases by torch, into memory that is there.", 60, called="torch", modules=("torch",)),
     )),
     Stage(6, "Checkers and Numba", "Small cases under compute-sanitizer, and kernels of Numba that call a library of our headers.", (
         script("python/numba_seed.py", "Two ranks of one process on one card.", 60, "--sources", SOURCES, called="Numba", modules=("numba", "cuda.core"),

@@ -221,7 +221,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(skipped, [
             "attributes", "versions", "tools", "mps", "launches", "signals", "packets", "semantics", "copies", "spinning", "waits",
             "vmm", "processes", "processes under MPS", "halves", "packing ndsl", "CuPy", "packing figures", "mover",
-            "Numba", *(f"{of} under {checker}" for of in ("lanes", "packing", "kernels")
+            "torch", "Numba", *(f"{of} under {checker}" for of in ("lanes", "packing", "kernels")
                        for checker in ("memcheck", "racecheck", "synccheck", "initcheck"))])
 
     def test_a_step_for_software_cards_runs_another_program(self):
