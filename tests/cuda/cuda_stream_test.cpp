@@ -450,6 +450,37 @@ TEST(CardLoss, an_error_that_stays_is_a_lost_device_and_ends_all_waits) {
   EXPECT_EXIT(std::_Exit(lose()), testing::ExitedWithCode(0), "cuda:0 was lost");
 }
 
+/// Is made before the driver starts, so that it is destroyed after the driver has ended.
+struct OlderThanTheDriver {
+  std::unique_ptr<Devices> devices;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Buffer> both, there;
+  std::shared_ptr<const PreparedMoves> list;
+  std::shared_ptr<void> registration;
+  std::vector<std::byte> mine = std::vector<std::byte>(1 << 16);
+
+  void use() {
+    devices = std::make_unique<Devices>(DevicesOptions{.kinds = {CudaDevices{.cards = {0}}}});
+    stream = devices->make_stream(card);
+    both = std::make_unique<Buffer>(ElementType::f64, Indices{100}, BufferOptions{.devices = devices.get()});
+    there = std::make_unique<Buffer>(ElementType::f64, Indices{100}, BufferOptions{.devices = devices.get()});
+    { const Lease lease = both->write(); }
+    { const Lease lease = both->read({.device = card}); }
+    { const Lease lease = there->write({.device = card}); }
+    std::vector<BlockMove> moves;
+    for (int i = 0; i < 100; ++i)
+      moves.push_back({.source_offset = 64 * i, .target_base = 1, .target_offset = 64 * i, .block = row_of(5, 1)});
+    list = stream->prepare(moves, std::vector{16, 16});
+    registration = devices->driver(devices->memory_of(card)).register_foreign(mine.data(), mine.size());
+  }
+} older_than_the_driver;
+
+TEST(CardLoss, the_end_of_the_process_is_none) {
+  if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT((older_than_the_driver.use(), std::exit(0)), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Cards, a_list_of_moves_wants_memory_that_the_card_reaches) {
   const BlockMove move{.source_base = 0, .target_base = 1, .block = row_of(64, 4), .width = 4};
   const auto list = stream->prepare({&move, 1}, std::vector{4, 4});

@@ -191,7 +191,7 @@ void Card::upload(void* target, const void* pinned, std::size_t size_bytes) {
 
 void Card::deallocate(void* memory) noexcept {
   if (is_lost()) return;  // it went with the context
-  const Current current(*this);
+  const Current current(*this, std::nothrow);
   note(calls_.cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(memory), parts_.allocations), "cuMemFreeAsync");
 }
 
@@ -260,13 +260,22 @@ void Cards::check_text() const {
 
 Current::Current(Card& card) : card_(card) {
   if (is_in_host_function) return;
-  const CUcontext wanted = card.parts().context;
-  beside_captures_.emplace(card.calls());
+  card.check(push(card.parts().context), "cuCtxPushCurrent");
+}
+
+Current::Current(Card& card, std::nothrow_t) noexcept : card_(card) {
+  if (is_in_host_function || !card.has_parts()) return;
+  card.note(push(card.parts().context), "cuCtxPushCurrent");
+}
+
+CUresult Current::push(CUcontext wanted) noexcept {
+  beside_captures_.emplace(card_.calls());
   CUcontext now = nullptr;
-  card.calls().cuCtxGetCurrent(&now);
-  if (now == wanted) return;
-  card.check(card.calls().cuCtxPushCurrent(wanted), "cuCtxPushCurrent");
-  is_pushed_ = true;
+  card_.calls().cuCtxGetCurrent(&now);
+  if (now == wanted) return CUDA_SUCCESS;
+  const CUresult result = card_.calls().cuCtxPushCurrent(wanted);
+  is_pushed_ = result == CUDA_SUCCESS;
+  return result;
 }
 
 Current::~Current() {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ class Card {
     unsigned multiprocessors = 1;
   };
   const Parts& parts();
+  bool has_parts() const noexcept { return has_parts_.load(std::memory_order_acquire); }
 
   /// Memory of the card, from its pool: a call neither waits for kernels nor makes them wait. Null where there is no
   /// room.
@@ -119,11 +121,15 @@ class BesideCaptures {
 class Current {
  public:
   explicit Current(Card& card);
+  /// For destructors: where the card is lost, calls that follow fail and are noted.
+  Current(Card& card, std::nothrow_t) noexcept;
   ~Current();
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
  private:
+  CUresult push(CUcontext wanted) noexcept;
+
   Card& card_;
   std::optional<BesideCaptures> beside_captures_;
   bool is_pushed_ = false;

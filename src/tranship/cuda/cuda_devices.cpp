@@ -51,7 +51,7 @@ class CudaDriver final : public Driver {
     return {first, [&unit = unit_, size_bytes](void* memory) {
               unit.registered_bytes -= std::int64_t(size_bytes);
               if (unit.is_lost()) return;
-              const Current there(unit.card);
+              const Current there(unit.card, std::nothrow);
               unit.card.note(unit.card.calls().cuMemHostUnregister(memory), "cuMemHostUnregister");
             }};
   }

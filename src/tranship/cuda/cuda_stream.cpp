@@ -125,7 +125,7 @@ void* Unit::allocate_pinned(std::size_t size_bytes) {
 void Unit::deallocate_pinned(void* memory, std::size_t size_bytes) noexcept {
   pinned_bytes.fetch_sub(std::int64_t(size_bytes), std::memory_order_relaxed);
   if (is_lost()) return;  // It stays readable; the driver frees nothing any more.
-  const Current current(card);
+  const Current current(card, std::nothrow);
   card.note(card.calls().cuMemFreeHost(memory), "cuMemFreeHost");
 }
 
@@ -156,7 +156,7 @@ CudaStream::~CudaStream() {
     for (HostCall* call : host_calls_) delete call;
   }
   if (!stream || unit_.is_lost()) return;
-  const Current current(unit_.card);
+  const Current current(unit_.card, std::nothrow);
   for (const Record& one : records_) calls().cuEventDestroy(one.event);
   for (const CUevent event : free_events_) calls().cuEventDestroy(event);
   calls().cuStreamDestroy(stream);

@@ -14,6 +14,11 @@ namespace calls {
 #undef TRANSHIP_DRIVER_CALL
 }  // namespace calls
 
+/// The state of the process; null before there are cards, and once the process ends: the driver ends with it, before
+/// objects of the program that are older than it.
+State* callable() noexcept;
+CUresult why_not_callable() noexcept;
+
 const KernelTwin* twin_named(std::string_view name);
 
 /// The effect of a call while a stream is captured, and in a host function.
@@ -34,8 +39,8 @@ bool ends_capture(State& all, Kind kind);
 /// Calls `f(state, card, lock)` for the current context, unless the call is refused.
 template <class F>
 CUresult on_card(Kind kind, F f) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   Lock lock(all->mutex);
   Card* const card = current_card();

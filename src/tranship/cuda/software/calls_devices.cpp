@@ -1,13 +1,32 @@
 // Devices, contexts and errors.
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 
+#include <tranship/base/error.hpp>
 #include <tranship/cuda/software/calls.hpp>
 
 namespace tranship::cuda::software {
 namespace {
 
-thread_local std::vector<Card*> contexts;
+/// The contexts of a thread. It outlives what the thread destroys at its end.
+struct Contexts {
+  static constexpr int count_max = 64;
+  Card* all[count_max];
+  int count;
+
+  bool empty() const { return count == 0; }
+  Card*& back() { return all[count - 1]; }
+  void pop_back() { --count; }
+  void push_back(Card* card) {
+    TRANSHIP_ASSERT(count < count_max);
+    all[count++] = card;
+  }
+};
+constinit thread_local Contexts contexts = {};
+
+std::atomic<bool> has_ended = false;
 
 CUcontext handle_of(Card* card) {
   return reinterpret_cast<CUcontext>(card);
@@ -19,8 +38,8 @@ Card* card_of(State& all, CUcontext context) {
 }
 template <class F>
 CUresult on_device(CUdevice device, F f) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   const Lock lock(all->mutex);
   if (device < 0 || device >= int(all->cards.size())) return CUDA_ERROR_INVALID_DEVICE;
@@ -39,6 +58,7 @@ constexpr ErrorText error_texts[] = {
     TRANSHIP_ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
     TRANSHIP_ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
     TRANSHIP_ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+    TRANSHIP_ERROR(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
     TRANSHIP_ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
     TRANSHIP_ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
     TRANSHIP_ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
@@ -74,6 +94,13 @@ const ErrorText* text_of(CUresult error) {
 
 }  // namespace
 
+State* callable() noexcept {
+  return has_ended.load(std::memory_order_acquire) ? nullptr : state();
+}
+CUresult why_not_callable() noexcept {
+  return has_ended.load(std::memory_order_acquire) ? CUDA_ERROR_DEINITIALIZED : CUDA_ERROR_NOT_INITIALIZED;
+}
+
 Card* current_card() noexcept {
   return contexts.empty() ? nullptr : contexts.back();
 }
@@ -82,7 +109,10 @@ namespace calls {
 
 CUresult cuInit(unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  return state() ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+  if (!callable()) return has_ended ? CUDA_ERROR_DEINITIALIZED : CUDA_ERROR_NO_DEVICE;
+  [[maybe_unused]] static const int is_registered =
+      std::atexit([] { has_ended.store(true, std::memory_order_release); });
+  return CUDA_SUCCESS;
 }
 CUresult cuDriverGetVersion(int* version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
@@ -90,9 +120,9 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int* count) {
-  if (!state()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!callable()) return why_not_callable();
   if (!count) return CUDA_ERROR_INVALID_VALUE;
-  *count = int(state()->cards.size());
+  *count = int(callable()->cards.size());
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
@@ -202,7 +232,7 @@ CUresult cuGetErrorName(CUresult error, const char** name) {
 }
 CUresult cuGetErrorString(CUresult error, const char** text) {
   // Why a card has failed is said here as well. The text is not changed until begin_anew().
-  if (State* const all = state()) {
+  if (State* const all = callable()) {
     const Lock lock(all->mutex);
     const Card* const card = current_card();
     if (card && card->failure == error && error != CUDA_SUCCESS) {
@@ -231,13 +261,13 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   });
 }
 CUresult cuCtxGetCurrent(CUcontext* context) {
-  if (!state()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!callable()) return why_not_callable();
   *context = handle_of(current_card());
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   if (!context) {
     if (!contexts.empty()) contexts.pop_back();
     return CUDA_SUCCESS;
@@ -251,22 +281,22 @@ CUresult cuCtxSetCurrent(CUcontext context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent(CUcontext context) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   Card* const card = card_of(*all, context);
   if (!card) return context ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
   contexts.push_back(card);
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent(CUcontext* context) {
-  if (!state()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!callable()) return why_not_callable();
   if (contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   if (context) *context = handle_of(contexts.back());
   contexts.pop_back();
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
-  if (!state()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!callable()) return why_not_callable();
   const Card* const card = current_card();
   if (!card) return CUDA_ERROR_INVALID_CONTEXT;
   *device = card->number;

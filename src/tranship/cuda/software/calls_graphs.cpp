@@ -100,7 +100,7 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
   return calls::cuStreamGetCaptureInfo(handle, status, nullptr, nullptr, nullptr, nullptr, nullptr);
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  if (!state()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!callable()) return why_not_callable();
   if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
   std::swap(*mode, capture_mode_of_thread);

@@ -61,8 +61,8 @@ namespace calls {
 
 CUresult cuLibraryLoadData(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
                            unsigned) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (!out || !code) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock(all->mutex);
@@ -72,8 +72,8 @@ CUresult cuLibraryLoadData(CUlibrary* out, const void* code, CUjit_option*, void
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryUnload(CUlibrary handle) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   const Lock lock(all->mutex);
   auto* const library = reinterpret_cast<Library*>(handle);
   if (!all->libraries.count(library)) return CUDA_ERROR_INVALID_HANDLE;
@@ -83,8 +83,8 @@ CUresult cuLibraryUnload(CUlibrary handle) {
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary handle, const char* name) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   const Lock lock(all->mutex);
   auto* const library = reinterpret_cast<Library*>(handle);
   if (!all->libraries.count(library)) return CUDA_ERROR_INVALID_HANDLE;
@@ -120,8 +120,8 @@ CUresult cuFuncLoad(CUfunction handle) {
   });
 }
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle, CUdevice device) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   const Lock lock(all->mutex);
   Kernel* const kernel = kernel_of(*all, handle);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
@@ -154,8 +154,8 @@ CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkern
   return CUDA_SUCCESS;
 }
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle, CUdevice) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   const Lock lock(all->mutex);
   Kernel* const kernel = kernel_of(*all, handle);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;

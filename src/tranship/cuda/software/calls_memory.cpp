@@ -234,8 +234,8 @@ CUresult cuMemHostUnregister(void* memory) {
 
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** out, CUdeviceptr address) {
   // It answers for failed cards, too.
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (!attributes || !out) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count; ++i)

@@ -97,7 +97,7 @@ CUresult cuStreamDestroy(CUstream handle) {
 }
 CUresult cuStreamQuery(CUstream handle) {
   // A host function may ask, unlike by the call of the runtime, and it has no context.
-  if (State* const all = in_host_function ? state() : nullptr) {
+  if (State* const all = in_host_function ? callable() : nullptr) {
     const Lock lock(all->mutex);
     for (const auto& card : all->cards)
       if (auto* const stream = reinterpret_cast<Stream*>(handle); card->streams.count(stream))
@@ -241,8 +241,8 @@ CUresult cuEventRecord(CUevent handle, CUstream stream_handle) {
   });
 }
 CUresult cuEventQuery(CUevent handle) {
-  State* const all = state();
-  if (!all) return CUDA_ERROR_NOT_INITIALIZED;
+  State* const all = callable();
+  if (!all) return why_not_callable();
   const Lock lock(all->mutex);
   const Event* const event = event_of(*all, handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
