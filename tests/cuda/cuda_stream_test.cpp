@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <tranship/kernels/copy_block.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/combination.hpp>
 #include <tranship/memory/device/driver.hpp>
@@ -481,6 +482,83 @@ TEST(CardLoss, the_end_of_the_process_is_none) {
   EXPECT_EXIT((older_than_the_driver.use(), std::exit(0)), testing::ExitedWithCode(0), "");
 }
 
+int cards_here() {
+  for (const DeviceFamily& family : device_families())
+    if (family.kind == CudaDevices::kind) return family.state().count;
+  return 0;
+}
+
+/// A copy to where no memory is.
+void lose_card(Stream& stream, Driver& driver) {
+  auto* const memory = static_cast<std::byte*>(driver.allocate(4096));
+  const CopyBlock beyond{.dims = 3,
+                         .extents = {2, 33, 33},
+                         .source_strides = {64, 8, 16},
+                         .target_strides = {1LL << 30, 1LL << 32, 1LL << 38}};
+  (void)attempt([&] {
+    stream.copy(beyond, 8, memory, memory);
+    finish(stream.event(), soon());
+  });
+}
+
+TEST(CardLoss, streams_that_wait_for_each_other_go_on_when_another_card_is_lost) {
+  if (cards_here() < 2) GTEST_SKIP() << "it needs two cards";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto go_on = [] {
+    alarm(60);
+    Devices devices({.kinds = {CudaDevices{.cards = {0, 0, 1}}}});
+    auto a = devices.make_stream(Device::cuda(0)), b = devices.make_stream(Device::cuda(1)),
+         lost = devices.make_stream(Device::cuda(2));
+    lose_card(*lost, devices.driver(devices.memory_of(Device::cuda(2))));
+    if (devices.losses() != 1) return 1;
+    // Each waits for all that the other one waits for.
+    std::latch gate(1);
+    run_on(*a, [&] { gate.wait(); });
+    for (int turn = 0; turn < 40; ++turn) {
+      b->wait(a->event());
+      run_on(*b, [] {});
+      a->wait(b->event());
+      run_on(*a, [] {});
+    }
+    gate.count_down();
+    finish(a->event(), soon());
+    const auto work = [&](Stream& mine, Stream& other) {
+      for (int i = 0; i < 3000; ++i) {
+        run_on(mine, [] {});
+        mine.wait(other.event());
+        if (i % 50 == 0) finish(mine.event(), soon());
+      }
+    };
+    std::thread one(work, std::ref(*a), std::ref(*b)), two(work, std::ref(*b), std::ref(*a));
+    one.join();
+    two.join();
+    return 0;
+  };
+  EXPECT_EXIT(std::_Exit(go_on()), testing::ExitedWithCode(0), "");
+}
+
+TEST(CardLoss, a_stream_is_lost_with_what_streams_of_its_own_card_wait_for) {
+  if (cards_here() < 2) GTEST_SKIP() << "it needs two cards";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto end = [] {
+    alarm(60);
+    Devices devices({.kinds = {CudaDevices{.cards = {0, 1}}}});
+    auto last = devices.make_stream(Device::cuda(0)), between = devices.make_stream(Device::cuda(0)),
+         held = devices.make_stream(Device::cuda(1)), lost = devices.make_stream(Device::cuda(1));
+    std::latch gate(1);
+    run_on(*held, [&] { gate.wait(); });
+    between->wait(held->event());
+    run_on(*between, [] {});
+    last->wait(between->event());
+    run_on(*last, [] {});
+    const Event over = last->event();
+    lose_card(*lost, devices.driver(devices.memory_of(Device::cuda(1))));
+    const auto waits = attempt([&] { finish(over, soon()); });
+    return waits.ok() || waits.error().code() != ErrorCode::device_lost ? 1 : 0;
+  };
+  EXPECT_EXIT(std::_Exit(end()), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Cards, a_list_of_moves_wants_memory_that_the_card_reaches) {
   const BlockMove move{.source_base = 0, .target_base = 1, .block = row_of(64, 4), .width = 4};
   const auto list = stream->prepare({&move, 1}, std::vector{4, 4});
@@ -493,6 +571,106 @@ TEST_F(Cards, a_list_of_moves_wants_memory_that_the_card_reaches) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_use);
     EXPECT_NE(std::string_view(error.message()).find("base 0"), std::string_view::npos) << error.message();
   }
+}
+
+TEST_F(Cards, memory_that_is_imported_is_the_cards) {
+  constexpr Index n = 100;
+  const Bytes on_card(driver(), Where::card, n * 8), pinned(driver(), Where::pinned, n * 8);
+  std::vector<double> mine(n);
+  void* const freed = driver().allocate(n * 8);
+  driver().deallocate(freed, n * 8);
+  const auto import = [&](Devices& of, void* data, Index stride = 1) {
+    return Buffer::import({.data = data, .type = ElementType::f64, .extents = {n}, .strides = {stride}, .device = card},
+                          {.name = "x", .devices = &of});
+  };
+  Buffer good = import(*devices, on_card.data());
+  { const Lease lease = good.read_write({.device = card}); }
+  { const Lease lease = good.read(); }
+  EXPECT_TRUE(attempt([&] { import(*devices, on_card.data() + 8 * (n - 1), -1); }).ok());
+  EXPECT_TRUE(attempt([&] { import(*devices, pinned.data()); }).ok()) << "a card reaches it";
+  const auto refused = [&](void* data, Index stride, const std::string& says, Devices& of) {
+    const auto made = attempt([&] { import(of, data, stride); });
+    ASSERT_FALSE(made.ok()) << says;
+    EXPECT_EQ(made.error().code(), ErrorCode::invalid_use);
+    EXPECT_NE(made.error().message().find("buffer 'x': byte "), std::string::npos) << made.error().message();
+    EXPECT_NE(made.error().message().find(says), std::string::npos) << made.error().message();
+  };
+  refused(mine.data(), 1, "byte 0 of the 800 bytes", *devices);
+  refused(mine.data(), 1, "the driver of card 0 does not know", *devices);
+  refused(freed, 1, "the driver of card 0 does not know", *devices);
+  refused(on_card.data(), 100'000'000, "byte 79200000007 of the", *devices);
+  if (cards_here() > 1) {
+    Devices others({.kinds = {CudaDevices{.cards = {1}}}});
+    refused(on_card.data(), 1, "is memory of card 0, not of card 1", others);
+  }
+}
+
+TEST_F(Cards, a_list_of_moves_names_bases_that_it_cannot_use) {
+  const BlockMove move{.source_base = 0, .source_offset = 64, .target_base = 1, .block = row_of(8000, 1)};
+  const auto list = stream->prepare({&move, 1}, std::vector{1, 1, 1});
+  const Bytes on_card(driver(), Where::card, 8192);
+  std::vector<std::byte> mine(1 << 20);
+  const auto registration = driver().register_foreign(mine.data(), 4096);
+  ASSERT_NE(registration, nullptr);
+  struct Case {
+    std::byte* source;
+    const char* says;
+  };
+  for (const Case& one : {Case{nullptr, "base 0 of a list of moves is null, and moves use 8000 bytes"},
+                          Case{mine.data(), "base 0 of a list of moves is memory of the host"}}) {
+    std::byte* const bases[] = {one.source, on_card.data(), nullptr};
+    const auto refused = attempt([&] { stream->move_list(list, bases); });
+    ASSERT_FALSE(refused.ok()) << one.says;
+    EXPECT_EQ(refused.error().code(), ErrorCode::invalid_use);
+    EXPECT_NE(refused.error().message().find(one.says), std::string::npos) << refused.error().message();
+  }
+  // A base that no move uses need not be there.
+  std::byte* const bases[] = {on_card.data(), on_card.data(), nullptr};
+  const BlockMove apart{.source_base = 0, .target_base = 1, .target_offset = 4096, .block = row_of(100, 1)};
+  stream->move_list(stream->prepare({&apart, 1}, std::vector{1, 1, 1}), bases);
+  finish(stream->event(), soon());
+}
+
+TEST_F(Cards, lists_compute_with_numbers_that_are_not_aligned_and_with_those_that_no_kernel_has) {
+  const std::string fault = test::first_fault(0.2, [&](std::uint64_t seed) -> std::string {
+    Random random(seed);
+    std::vector<BlockMove> moves;
+    std::vector<std::byte> source, target;
+    for (int i = 1 + int(random.below(5)); i > 0; --i) {
+      const auto arithmetic = static_cast<Arithmetic>(random.below(int(Arithmetic::f128) + 1));
+      const auto map = static_cast<ElementMap>(random.below(int(ElementMap::maximum) + 1));
+      const int width = arithmetic == Arithmetic::none ? 8 : width_of(arithmetic);
+      if (!can_move(map, arithmetic, width)) continue;
+      const RandomBlock made = random_block(random, width, random.one_in(2), 2000);
+      moves.push_back({.source_offset = (long long)source.size() + made.source_offset,
+                       .target_base = 1,
+                       .target_offset = (long long)target.size() + made.target_offset,
+                       .block = made.block,
+                       .width = width,
+                       .map = map,
+                       .arithmetic = arithmetic});
+      source.resize(source.size() + std::size_t(made.source_bytes) + random.below(16));
+      target.resize(target.size() + std::size_t(made.target_bytes) + random.below(16));
+    }
+    for (auto* side : {&source, &target})
+      for (std::byte& byte : *side) byte = std::byte(random.bits());
+    const std::size_t shift = random.one_in(2) ? 0 : random.below(16);
+    const Bytes from(driver(), Where::card, source.size() + 32), to(driver(), Where::card, target.size() + 32);
+    std::byte* const bases[] = {from.data() + shift, to.data() + shift};
+    stream->copy(row_of((long long)source.size(), 1), 1, source.data(), bases[0]);
+    stream->copy(row_of((long long)target.size(), 1), 1, target.data(), bases[1]);
+    finish(stream->event(), soon());
+    const int prepared_for = random.one_in(2) ? 16 : 1;
+    stream->move_list(stream->prepare(moves, std::vector{prepared_for, prepared_for}), bases);
+    for (const BlockMove& one : moves)
+      move_on_host(one.block, one.map, one.arithmetic, one.width, CopyMethod(), source.data() + one.source_offset,
+                   target.data() + one.target_offset);
+    std::vector<std::byte> got(target.size());
+    stream->copy(row_of((long long)got.size(), 1), 1, bases[1], got.data());
+    finish(stream->event(), soon());
+    return got == target ? "" : "other bytes than the host's";
+  });
+  EXPECT_EQ(fault, "");
 }
 
 TEST_F(Cards, a_list_of_moves_stays_with_the_devices_that_prepared_it) {

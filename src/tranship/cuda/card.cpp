@@ -84,8 +84,9 @@ const Card::Parts& Card::parts() {
 
 void Card::make_parts() {
   const BesideCaptures beside_captures(calls_);
-  Parts made;
-  check(calls_.cuDevicePrimaryCtxRetain(&made.context, handle_), "cuDevicePrimaryCtxRetain");
+  // A part stays when a later one cannot be made: the next call goes on from there.
+  Parts& made = parts_;
+  if (!made.context) check(calls_.cuDevicePrimaryCtxRetain(&made.context, handle_), "cuDevicePrimaryCtxRetain");
   check(calls_.cuCtxPushCurrent(made.context), "cuCtxPushCurrent");
   struct Pop {
     const DriverCalls& calls;
@@ -98,13 +99,13 @@ void Card::make_parts() {
   check(calls_.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle_),
         "cuDeviceGetAttribute");
   made.multiprocessors = unsigned(multiprocessors);
-  check(calls_.cuStreamCreate(&made.allocations, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  if (!made.allocations) check(calls_.cuStreamCreate(&made.allocations, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 
   CUmemPoolProps of_pool{};
   of_pool.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   of_pool.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   of_pool.location.id = handle_;
-  check(calls_.cuMemPoolCreate(&made.pool, &of_pool), "cuMemPoolCreate");
+  if (!made.pool) check(calls_.cuMemPoolCreate(&made.pool, &of_pool), "cuMemPoolCreate");
   // The cards that can use its memory.
   int count = 0;
   check(calls_.cuDeviceGetCount(&count), "cuDeviceGetCount");
@@ -122,9 +123,10 @@ void Card::make_parts() {
     check(calls_.cuMemPoolSetAccess(made.pool, &access, 1), "cuMemPoolSetAccess");
   }
 
-  CUlibrary library;
+  CUlibrary& library = made.library;
   const CUresult loaded =
-      calls_.cuLibraryLoadData(&library, tranship_cuda_kernels, nullptr, nullptr, 0, nullptr, nullptr, 0);
+      library ? CUDA_SUCCESS
+              : calls_.cuLibraryLoadData(&library, tranship_cuda_kernels, nullptr, nullptr, 0, nullptr, nullptr, 0);
   if (loaded == CUDA_ERROR_NO_BINARY_FOR_GPU || loaded == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
     throw_error(ErrorCode::unsupported, "this build has no device code for cuda:{}, {}: {}", number_, name_,
                 text_of(calls_, loaded));
@@ -146,7 +148,6 @@ void Card::make_parts() {
 #define TRANSHIP_MAP_KERNEL(name) made.kernels.map[std::size_t(Arithmetic::name)] = kernel("tranship_map_" #name);
   TRANSHIP_CARD_NUMBERS(TRANSHIP_MAP_KERNEL)
 #undef TRANSHIP_MAP_KERNEL
-  parts_ = std::move(made);
 }
 
 void* Card::allocate(std::size_t size_bytes) {
@@ -178,6 +179,29 @@ CUresult Card::finish_allocations() {
   return state;
 }
 
+bool Card::reach(Card& owner, CUmemoryPool pool) {
+  int can_access = 0;
+  check(calls_.cuDeviceCanAccessPeer(&can_access, handle_, owner.handle_), "cuDeviceCanAccessPeer");
+  if (!can_access) return false;
+  const Parts& others = owner.parts();
+  if (pool == others.pool) return true;  // since it was made
+  const Current current(*this);
+  if (pool) {
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = handle_;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    check(calls_.cuMemPoolSetAccess(pool, &access, 1), "cuMemPoolSetAccess");
+    return true;
+  }
+  const std::lock_guard lock(mutex_);
+  if (reached_.contains(&owner)) return true;
+  const CUresult enabled = calls_.cuCtxEnablePeerAccess(others.context, 0);
+  if (enabled != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) check(enabled, "cuCtxEnablePeerAccess");
+  reached_.insert(&owner);
+  return true;
+}
+
 void Card::upload(void* target, const void* pinned, std::size_t size_bytes) {
   const Current current(*this);
   TRANSHIP_CUDA_CALL(*this, cuMemcpyAsync, reinterpret_cast<CUdeviceptr>(target), reinterpret_cast<CUdeviceptr>(pinned),
@@ -202,6 +226,17 @@ std::string Card::loss() const {
   return loss_;
 }
 
+void Card::add(LossWatcher& watcher) {
+  const std::lock_guard lock(loss_mutex_);
+  watchers_.insert(&watcher);
+  if (is_lost_.load(std::memory_order_relaxed)) watcher.on_loss();
+}
+
+void Card::remove(LossWatcher& watcher) noexcept {
+  const std::lock_guard lock(loss_mutex_);
+  watchers_.erase(&watcher);
+}
+
 bool Card::note(CUresult result, const char* call) noexcept {
   if (result == CUDA_SUCCESS || !is_final(result)) return false;
   const std::lock_guard lock(loss_mutex_);
@@ -211,6 +246,7 @@ bool Card::note(CUresult result, const char* call) noexcept {
     } catch (...) {
       loss_ = "lost";
     }
+    for (LossWatcher* const watcher : watchers_) watcher->on_loss();
     is_lost_.store(true, std::memory_order_release);
   }
   return true;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ std::string text_of(const DriverCalls& calls, CUresult result);
 struct KernelTable {
   CUkernel move_lean = nullptr, move_deep = nullptr, move_tiled = nullptr, fill = nullptr;
   std::vector<CUkernel> map;  ///< by Arithmetic; null where a card does not compute with it
+};
+
+/// Is told of the loss of a card before any caller learns of it.
+class LossWatcher {
+ public:
+  virtual void on_loss() noexcept = 0;
+
+ protected:
+  ~LossWatcher() = default;
 };
 
 /// Thread-safe.
@@ -46,6 +56,7 @@ class Card {
     CUcontext context = nullptr;
     CUmemoryPool pool = nullptr;
     CUstream allocations = nullptr;
+    CUlibrary library = nullptr;
     KernelTable kernels;
     unsigned multiprocessors = 1;
   };
@@ -56,6 +67,9 @@ class Card {
   /// room.
   void* allocate(std::size_t size_bytes);
   void deallocate(void* memory) noexcept;
+  /// Lets kernels of this card use memory of another one that others have allocated: from `pool`, or null for none.
+  /// Returns false where the driver has no way.
+  bool reach(Card& owner, CUmemoryPool pool);
   /// Copies pinned bytes to the card, and returns when they are there.
   void upload(void* target, const void* pinned, std::size_t size_bytes);
 
@@ -65,6 +79,9 @@ class Card {
   bool is_lost() const noexcept {
     return is_lost_.load(std::memory_order_acquire) || is_forked.load(std::memory_order_relaxed);
   }
+  /// A watcher is told until it is removed; at once, if the card is lost already.
+  void add(LossWatcher& watcher);
+  void remove(LossWatcher& watcher) noexcept;
   /// Notes a loss where the result is one. Whether it is.
   bool note(CUresult result, const char* call) noexcept;
   /// Throws unless the call succeeded: `device_lost`, `no_memory`, or `invalid_use` for what the caller gave.
@@ -81,10 +98,12 @@ class Card {
   std::string name_;
   std::int64_t total_bytes_ = 0;
   CUdevice handle_ = 0;
-  std::mutex mutex_;  // of making parts
+  std::mutex mutex_;  // of making parts, and of reached_
+  std::set<const Card*> reached_;
   std::atomic<bool> has_parts_ = false;
   Parts parts_;
   mutable std::mutex loss_mutex_;
+  std::set<LossWatcher*> watchers_;
   std::atomic<bool> is_lost_ = false;
   std::string loss_;
 };

@@ -18,6 +18,25 @@ int alignment_of(const std::byte* base) {
   return address % 16 == 0 ? 16 : int(address & -address);
 }
 
+/// Returns true when all numbers of a move are aligned, where the bases are.
+bool is_aligned(const BlockMove& move, std::span<const int> alignments) {
+  long long all = move.source_offset | move.target_offset;
+  for (int d = 0; d < move.block.dims; ++d)
+    if (move.block.extents[d] > 1) all |= move.block.source_strides[d] | move.block.target_strides[d];
+  return all % move.width == 0 && alignments[move.source_base] % move.width == 0 &&
+         alignments[move.target_base] % move.width == 0;
+}
+
+void widen(CardMoves::Reach& reach, long long offset, const CopyBlock& block, const long long* strides, int width) {
+  long long first = offset, end = offset + width;
+  for (int d = 0; d < block.dims; ++d) {
+    const long long way = (block.extents[d] - 1) * strides[d];
+    (way < 0 ? first : end) += way;
+  }
+  if (reach.is_empty()) reach = {first, end};
+  reach = {std::min(reach.first, first), std::max(reach.end, end)};
+}
+
 }  // namespace
 
 std::vector<int> alignments_of(std::span<std::byte* const> bases) {
@@ -27,10 +46,20 @@ std::vector<int> alignments_of(std::span<std::byte* const> bases) {
 }
 
 CardMoves::CardMoves(Unit& unit, std::span<const BlockMove> moves, std::span<const int> alignments)
-    : unit_(unit), alignments_(alignments.begin(), alignments.end()) {
+    : unit_(unit), alignments_(alignments.begin(), alignments.end()), reaches_(alignments.size()) {
   std::map<Arithmetic, std::vector<BlockMove>> maps;
   std::vector<BlockMove> copies;
-  for (const BlockMove& one : moves) (one.map == ElementMap::copy ? copies : maps[one.arithmetic]).push_back(one);
+  for (const BlockMove& one : moves) {
+    if (element_count(one.block) == 0) continue;
+    widen(reaches_[one.source_base], one.source_offset, one.block, one.block.source_strides, one.width);
+    widen(reaches_[one.target_base], one.target_offset, one.block, one.block.target_strides, one.width);
+    if (one.map == ElementMap::copy)
+      copies.push_back(one);
+    else if (unit.card.parts().kernels.map[std::size_t(one.arithmetic)] && is_aligned(one, alignments))
+      maps[one.arithmetic].push_back(one);
+    else
+      by_host_.push_back(one);
+  }
   for (auto& [arithmetic, mapped] : maps) {
     parts_.push_back({.arithmetic = arithmetic, .moves = std::move(mapped)});
     if (parts_.size() > 1) continue;
@@ -40,7 +69,7 @@ CardMoves::CardMoves(Unit& unit, std::span<const BlockMove> moves, std::span<con
   try {
     for (Part& part : parts_) {
       const Card::Parts& card = unit_.card.parts();
-      const packing::PieceList list = list_of(part, alignments_, card.multiprocessors);
+      const packing::PieceList list = list_of(part, alignments_, card.multiprocessors, nullptr);
       part.kernel = moving_kernel(card.kernels, list, part.arithmetic);
       upload(part, list);
     }
@@ -62,16 +91,22 @@ bool CardMoves::is_for(std::span<std::byte* const> bases) const noexcept {
 std::shared_ptr<const CardMoves> CardMoves::aligned_to(std::span<const int> alignments) const {
   std::vector<BlockMove> all;
   for (const Part& part : parts_) all.insert(all.end(), part.moves.begin(), part.moves.end());
+  all.insert(all.end(), by_host_.begin(), by_host_.end());
   return std::make_shared<const CardMoves>(unit_, all, alignments);
 }
 
-packing::PieceList CardMoves::list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors) {
+packing::PieceList CardMoves::list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors,
+                                      std::vector<BlockMove>* unaligned) {
   const bool has_maps = part.arithmetic != Arithmetic::none;
   packing::PieceLimits limits;
   if (has_maps) limits.transposed_min = LLONG_MAX;  // the kernels that compute have no tiles
   packing::PieceList out(std::move(alignments), limits);
   try {
-    for (const BlockMove& one : part.moves) out.add(one);
+    for (const BlockMove& one : part.moves)
+      if (!unaligned || one.map == ElementMap::copy || is_aligned(one, out.alignments()))
+        out.add(one);
+      else
+        unaligned->push_back(one);
   } catch (const std::invalid_argument& wrong) {
     throw_error(ErrorCode::invalid_use, "a list of moves of a card: {}", wrong.what());
   }

@@ -37,8 +37,17 @@ class CardMoves final : public PreparedMoves {
   bool is_for(std::span<std::byte* const> bases) const noexcept;
   /// Returns the same moves, ready for bases of other alignments.
   std::shared_ptr<const CardMoves> aligned_to(std::span<const int> alignments) const;
-  /// Returns the part's list for bases of these alignments. Throws `invalid_use` where elements are not aligned.
-  static packing::PieceList list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors);
+  /// Moves that compute and that no kernel can make.
+  const std::vector<BlockMove>& by_host() const noexcept { return by_host_; }
+  /// The bytes of a base that moves use, counted from its address.
+  struct Reach {
+    long long first = 0, end = 0;
+    bool is_empty() const noexcept { return first == end; }
+  };
+  const std::vector<Reach>& reaches() const noexcept { return reaches_; }
+  /// Returns the part's list for bases of these alignments. Adds moves that no kernel can make there to `unaligned`.
+  static packing::PieceList list_of(const Part& part, std::vector<int> alignments, unsigned multiprocessors,
+                                    std::vector<BlockMove>* unaligned);
 
  private:
   void upload(Part& part, const packing::PieceList& list);
@@ -47,6 +56,8 @@ class CardMoves final : public PreparedMoves {
   Unit& unit_;
   std::vector<int> alignments_;
   std::vector<Part> parts_;
+  std::vector<BlockMove> by_host_;
+  std::vector<Reach> reaches_;
 };
 
 /// Returns the power of two, at most 16, that each base is a multiple of.

@@ -55,6 +55,26 @@ class CudaDriver final : public Driver {
               unit.card.note(unit.card.calls().cuMemHostUnregister(memory), "cuMemHostUnregister");
             }};
   }
+  std::string why_not_foreign(const void* first, std::size_t size_bytes) const override {
+    if (unit_.is_lost()) unit_.fail();
+    const Current current(unit_.card);
+    const auto* const begin = static_cast<const std::byte*>(first);
+    for (const std::byte* at : {begin, begin + size_bytes - 1}) {
+      unsigned type = 0;
+      int owner = -1;
+      CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+      void* answers[] = {&type, &owner};
+      TRANSHIP_CUDA_CALL(unit_.card, cuPointerGetAttributes, 2, asked, answers, reinterpret_cast<CUdeviceptr>(at));
+      const Card& card = unit_.card;
+      if (type == 0)
+        return fmt::format("byte {} of the {} at {} is memory that the driver of card {} does not know", at - begin,
+                           amount(size_bytes, "byte"), first, card.number());
+      if (type == CU_MEMORYTYPE_DEVICE && owner != card.number())
+        return fmt::format("byte {} of the {} at {} is memory of card {}, not of card {}", at - begin,
+                           amount(size_bytes, "byte"), first, owner, card.number());
+    }
+    return {};
+  }
   std::int64_t capacity_bytes() const noexcept override { return std::min(capacity_bytes_, unit_.card.total_bytes()); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(unit_); }
   bool reaches(Device other) const noexcept override;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <new>
+#include <set>
+#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include <tranship/cuda/kernels.hpp>
 #include <tranship/cuda/list_image.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/combination.hpp>
 #include <tranship/memory/device/host_device.hpp>
 #include <tranship/memory/device/prepared_moves.hpp>
@@ -25,6 +29,8 @@ constexpr std::int64_t stage_bytes_max = std::int64_t(16) << 20;
 constexpr std::int64_t staged_bytes_max = std::int64_t(256) << 20;
 /// From here on, a contiguous copy is the copy engine's, even where a launch copies others of its list.
 constexpr std::int64_t engine_bytes_min = std::int64_t(1) << 20;
+/// So many waits for other streams are kept before those that are over are forgotten.
+constexpr std::size_t dependences_kept = 64;
 
 /// Sources of a fill are no addresses but places in the pattern, which begins again each 16 bytes.
 constexpr long long pattern_at = 1LL << 46;
@@ -91,16 +97,23 @@ Unit::Unit(Card& of, int number, const DeviceSetOptions& options)
       losses(options.losses),
       pinned(*this),
       staging(std::make_unique<Pool>(pinned, PoolOptions{.kept_bytes_max = staged_bytes_max})),
-      captured_runs(std::make_shared<CapturedRuns>()) {}
+      captured_runs(std::make_shared<CapturedRuns>()) {
+  card.add(*this);
+}
 
 Unit::~Unit() {
+  card.remove(*this);
   captured_runs->close();
 }
 
 bool Unit::is_lost() noexcept {
   if (!card.is_lost()) return false;
-  if (!is_loss_counted.exchange(true)) losses.fetch_add(1, std::memory_order_release);
+  on_loss();  // a forked child's cards are lost without a call that says so
   return true;
+}
+
+void Unit::on_loss() noexcept {
+  if (!is_loss_counted.exchange(true)) losses.fetch_add(1, std::memory_order_release);
 }
 
 std::string Unit::loss() const {
@@ -140,8 +153,32 @@ struct CudaStream::Batch {
   std::int64_t staged_bytes = 0;
 };
 
+/// The streams that have not been destroyed: others may have waited for one that is.
+struct CudaStream::Living {
+  std::shared_mutex mutex;
+  std::set<const CudaStream*> streams;
+};
+CudaStream::Living& CudaStream::living() {
+  static auto& all = *new Living;
+  return all;
+}
+
+CudaStream::CudaStream(Unit& unit) : unit_(unit) {
+  const std::lock_guard lock(living().mutex);
+  living().streams.insert(this);
+}
+
 CudaStream::~CudaStream() {
+  end();
+  const std::lock_guard lock(living().mutex);
+  living().streams.erase(this);
+}
+
+/// Finishes the work, and gives back what the stream has.
+void CudaStream::end() {
   const CUstream stream = handle_.load(std::memory_order_acquire);
+  // A call that failed half-way may have given it something.
+  given_.fetch_add(1, std::memory_order_release);
   if (stream) try {
       settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
     } catch (const Error&) {
@@ -295,16 +332,46 @@ bool CudaStream::is_over(std::uint64_t number) {
   return number <= done_.load(std::memory_order_acquire);
 }
 
-std::optional<Device> CudaStream::lost_dependence(std::uint64_t number) {
+/// With living() locked. The waits of the stream up to point `number` for points that are not over. Forgets those that
+/// are.
+std::vector<CudaStream::Dependence> CudaStream::open_dependences(std::uint64_t number) {
   std::vector<Dependence> all;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(dependences_, [](const Dependence& one) { return tranship::is_over(one.event); });
     all = dependences_;
   }
+  // Another stream is asked without this lock: it may be asking this one.
+  std::vector<Dependence> over;
   for (const Dependence& one : all)
-    if (one.number <= number)
-      if (const std::optional<Device> lost = tranship::lost_with(one.event)) return lost;
+    if (!living().streams.contains(one.stream) || one.stream->is_over(one.point)) over.push_back(one);
+  const auto is_one_of = [](const std::vector<Dependence>& some) {
+    return [&some](const Dependence& one) { return std::find(some.begin(), some.end(), one) != some.end(); };
+  };
+  if (!over.empty()) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(dependences_, is_one_of(over));
+  }
+  std::erase_if(all, [&](const Dependence& one) { return one.number > number || is_one_of(over)(one); });
+  return all;
+}
+
+/// The lost device that work up to point `number` waits for, by way of any streams.
+std::optional<Device> CudaStream::lost_dependence(std::uint64_t number) {
+  std::map<CudaStream*, std::uint64_t> looked_at;
+  std::vector<std::pair<CudaStream*, std::uint64_t>> open = {{this, number}};
+  const std::shared_lock lock(living().mutex);
+  while (!open.empty()) {
+    const auto [stream, point] = open.back();
+    open.pop_back();
+    const auto [at, is_new] = looked_at.emplace(stream, point);
+    if (!is_new && at->second >= point) continue;
+    at->second = point;
+    if (!living().streams.contains(stream)) continue;
+    for (const Dependence& one : stream->open_dependences(point)) {
+      if (one.unit->is_lost()) return one.unit->device();
+      open.emplace_back(one.stream, one.point);
+    }
+  }
   return {};
 }
 
@@ -346,9 +413,16 @@ void CudaStream::wait(Event event) {
   if (auto* const other = dynamic_cast<CudaStream*>(event.stream)) {
     other->wait_for(*this, event.number);
     given_.fetch_add(1, std::memory_order_release);
-    if (other->unit_.ordinal == unit_.ordinal) return;
-    const std::lock_guard lock(mutex_);
-    dependences_.push_back({event, given_.load(std::memory_order_acquire)});
+    std::size_t count = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      dependences_.push_back({other, &other->unit_, event.number, given_.load(std::memory_order_acquire)});
+      count = dependences_.size();
+    }
+    if (count >= dependences_looked_at_) {
+      const std::shared_lock lock(living().mutex);
+      dependences_looked_at_ = std::max(dependences_kept, 2 * open_dependences(UINT64_MAX).size());
+    }
     return;
   }
   // A device of another kind has nothing that a card can wait for.
@@ -436,10 +510,11 @@ CudaStream::Side CudaStream::side_of(const CopyBlock& block, const long long* st
       if (known) *known = range;
       return Side::card;
     }
-    int can_access = 0;
-    TRANSHIP_CUDA_CALL(unit_.card, cuDeviceCanAccessPeer, &can_access, CUdevice(unit_.card.number()),
-                       CUdevice(ordinal));
-    if (!can_access)
+    CUmemoryPool pool = nullptr;
+    CUpointer_attribute of_pool = CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
+    void* answer = &pool;
+    if (calls().cuPointerGetAttributes(1, &of_pool, &answer, address_of(lowest)) != CUDA_SUCCESS) pool = nullptr;
+    if (!unit_.card.reach(*cards().all.at(std::size_t(ordinal)), pool))
       throw_error(ErrorCode::invalid_use, "a stream of {} does not reach the memory of card {}", to_string(device()),
                   ordinal);
     return Side::card;
@@ -583,7 +658,12 @@ void CudaStream::launch(CUkernel kernel, const packing::PieceList& list, ListArg
   } else {
     write_few(list, args);
   }
-  launch_over(kernel, args.list.groups, all_args);
+  try {
+    launch_over(kernel, args.list.groups, all_args);
+  } catch (...) {
+    if (uploaded) unit_.card.note(calls().cuMemFreeAsync(uploaded, handle()), "cuMemFreeAsync");
+    throw;
+  }
   if (uploaded) TRANSHIP_CUDA_CALL(unit_.card, cuMemFreeAsync, uploaded, handle());
 }
 
@@ -598,24 +678,26 @@ void CudaStream::launch_over(CUkernel kernel, unsigned groups, void* all_args) {
 std::shared_ptr<const PreparedMoves> CudaStream::prepare(std::span<const BlockMove> moves,
                                                          std::span<const int> alignments) {
   check_moves(moves, alignments);
-  for (const BlockMove& one : moves)
-    if (one.map != ElementMap::copy && !unit_.card.parts().kernels.map[std::size_t(one.arithmetic)])
-      throw_error(ErrorCode::unsupported, "{} does not compute with numbers of {}", to_string(device()),
-                  amount(one.width, "byte"));
   if (unit_.is_lost()) unit_.fail();
   unit_.captured_runs->sweep();
   return std::make_shared<CardMoves>(unit_, moves, alignments);
 }
 
-void CudaStream::check_reached(std::span<std::byte* const> bases) {
-  const CopyBlock one_byte{};
+void CudaStream::check_reached(const CardMoves& list, std::span<std::byte* const> bases) {
   Range known;  // the memory of the card that the base before is in
-  for (std::size_t i = 0; i < bases.size(); ++i)
-    if (bases[i] && side_of(one_byte, one_byte.source_strides, 1, bases[i], &known) == Side::pageable)
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    const CardMoves::Reach& reach = list.reaches()[i];
+    if (reach.is_empty()) continue;
+    if (!bases[i])
+      throw_error(ErrorCode::invalid_use, "base {} of a list of moves is null, and moves use {} of it", i,
+                  amount(reach.end - reach.first, "byte"));
+    const CopyBlock all = row_of(reach.end - reach.first, 1);
+    if (side_of(all, all.source_strides, 1, bases[i] + reach.first, &known) == Side::pageable)
       throw_error(ErrorCode::invalid_use,
                   "base {} of a list of moves is memory of the host that {} does not reach: register it, or copy it to "
                   "the card",
                   i, to_string(device()));
+  }
 }
 
 /// Holds a list until the run that is given next has completed; until the stream ends if it fails half-way.
@@ -644,7 +726,7 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
                 to_string(device()));
   const Current current(unit_.card);
   unit_.captured_runs->sweep();
-  check_reached(bases);
+  check_reached(*list, bases);
   if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) return capture_list(graph, list, bases);
   const bool has_many = bases.size() > packing::Bases::few_max;
   const packing::Bases at = bases_at(bases, has_many ? stage(bases.size_bytes()) : nullptr);
@@ -658,11 +740,25 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
       continue;
     }
     const Card::Parts& card = unit_.card.parts();
-    const packing::PieceList anew = CardMoves::list_of(part, alignments_of(bases), card.multiprocessors);
-    launch(moving_kernel(card.kernels, anew, part.arithmetic), anew, args, &args);
+    std::vector<BlockMove> unaligned;
+    const packing::PieceList anew = CardMoves::list_of(part, alignments_of(bases), card.multiprocessors, &unaligned);
+    if (!anew.pieces().empty()) launch(moving_kernel(card.kernels, anew, part.arithmetic), anew, args, &args);
+    for (const BlockMove& one : unaligned) move_by_host(one, bases);
   }
+  for (const BlockMove& one : list->by_host()) move_by_host(one, bases);
   give();
   prepared_.back().number = given_.load(std::memory_order_acquire);
+}
+
+/// Makes a move that the card cannot make: one that computes with numbers for which it has no kernel, or with numbers
+/// that are not aligned.
+void CudaStream::move_by_host(const BlockMove& one, std::span<std::byte* const> bases) {
+  const bool reads_target = one.map != ElementMap::negate;
+  compute_on_host(one.block, one.width, bases[one.source_base] + one.source_offset, Side::card,
+                  bases[one.target_base] + one.target_offset, Side::card, reads_target,
+                  [one](const CopyBlock& all, const void* first, void* last) {
+                    move_on_host(all, one.map, one.arithmetic, one.width, CopyMethod(), first, last);
+                  });
 }
 
 /// Makes a run part of the graph that the stream is captured into, which holds what the run needs.
@@ -671,6 +767,10 @@ void CudaStream::capture_list(CUgraph graph, const std::shared_ptr<const CardMov
   auto run = std::make_unique<CapturedRun>();
   run->home = unit_.captured_runs;
   run->moves = moves->is_for(bases) ? moves : moves->aligned_to(alignments_of(bases));
+  if (const std::size_t count = run->moves->by_host().size(); count > 0)
+    throw_error(ErrorCode::invalid_use,
+                "a list of moves cannot be captured: {} of numbers that {} does not compute with where they lie",
+                amount(count, "move"), to_string(device()));
   if (bases.size() > packing::Bases::few_max) {
     auto* const memory = static_cast<std::byte*>(unit_.allocate_pinned(bases.size_bytes()));
     if (!memory)
@@ -755,7 +855,10 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
   const bool is_complex_product = is_complex(type) && how == Combine::product;
   if (!kernel || is_complex_product || from == Side::pageable || to == Side::pageable ||
       !is_aligned(block, width, source, target))
-    return combine_on_host(block, how, type, source, from, target, to);
+    return compute_on_host(block, size_bytes(type), source, from, target, to, true,
+                           [how, type](const CopyBlock& all, const void* first, void* last) {
+                             detail::combine_block(how, type, all, first, last);
+                           });
   CopyBlock numbers = block;
   if (is_complex(type)) {
     if (numbers.dims == block_dims_max)
@@ -782,51 +885,46 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
   give();
 }
 
-/// Combines what the card cannot compute, in the order of the stream, through pinned memory.
-void CudaStream::combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source,
-                                 Side source_side, void* target, Side target_side) {
-  const int size = size_bytes(type), width = std::min(size, 16);
-  const auto bytes = std::size_t(element_count(block)) * std::size_t(size);
-  CopyBlock host = block;
-  const void* from = source;
-  void* to = target;
+/// Computes what the card cannot, in the order of the stream: pinned memory holds the elements of both sides, and
+/// `compute` gets them there with a block of the same extents.
+void CudaStream::compute_on_host(const CopyBlock& whole, int size, const void* source, Side source_side, void* target,
+                                 Side target_side, bool reads_target, const HostFunction& compute) {
+  const int width = std::min(size, 16);
   // A wider element is moved part by part.
-  const auto by_parts = [&](CopyBlock all) {
+  const auto move_one = [&](CopyBlock all, const std::byte* first, std::byte* last) {
     if (size > width) {
       all.extents[all.dims] = size / width;
       all.source_strides[all.dims] = all.target_strides[all.dims] = width;
       ++all.dims;
     }
-    return all;
-  };
-  if (source_side == Side::card) {
-    detail::dense_strides(block, size, host.source_strides);
-    from = stage(bytes);
-  }
-  if (target_side == Side::card) {
-    detail::dense_strides(block, size, host.target_strides);
-    to = stage(bytes);
-  }
-  const auto move_one = [&](const CopyBlock& all, const void* first, void* last) {
-    StreamCopy one{by_parts(all), width, first, last};
+    StreamCopy one{all, width, first, last};
     canonicalise(one.block, width);
     move({&one, 1});
   };
-  CopyBlock fetched = block, stored = block;
-  if (source_side == Side::card) {
-    std::copy_n(host.source_strides, block.dims, fetched.target_strides);
-    move_one(fetched, source, const_cast<void*>(from));
-  }
-  if (target_side == Side::card) {
-    fetched = block;
-    std::copy_n(block.target_strides, block.dims, fetched.source_strides);
-    std::copy_n(host.target_strides, block.dims, fetched.target_strides);
-    move_one(fetched, target, to);
-    std::copy_n(host.target_strides, block.dims, stored.source_strides);
-  }
-  call_on_host(kernel_of([host, how, type, from, to] { detail::combine_block(how, type, host, from, to); }));
-  if (target_side == Side::card) move_one(stored, to, target);
-  give();
+  const auto compute_part = [&](const CopyBlock& block, const std::byte* part_source, std::byte* part_target) {
+    const auto bytes = std::size_t(element_count(block)) * std::size_t(size);
+    CopyBlock host = block;
+    const std::byte* from = part_source;
+    std::byte* to = part_target;
+    if (source_side == Side::card) {
+      std::byte* const fetched = stage(bytes);
+      detail::dense_strides(block, size, host.source_strides);
+      move_one(with_dense_target(block, size), part_source, fetched);
+      from = fetched;
+    }
+    if (target_side == Side::card) {
+      to = stage(bytes);
+      detail::dense_strides(block, size, host.target_strides);
+      CopyBlock current = block;
+      std::copy_n(block.target_strides, block.dims, current.source_strides);
+      if (reads_target) move_one(with_dense_target(current, size), part_target, to);
+    }
+    call_on_host(kernel_of([host, compute, from, to] { compute(host, from, to); }));
+    if (target_side == Side::card) move_one(with_dense_source(block, size), to, part_target);
+    give();
+  };
+  for_each_part(whole, size, static_cast<const std::byte*>(source), static_cast<std::byte*>(target), stage_bytes_max,
+                compute_part);
 }
 
 }  // namespace tranship::cuda

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,12 +27,13 @@ class CardMoves;
 class CapturedRuns;
 
 /// A device: a card, and what is counted for the device.
-struct Unit final : PinnedMemory {
+struct Unit final : PinnedMemory, LossWatcher {
   Unit(Card& of, int number, const DeviceSetOptions& options);
   ~Unit() override;
   Device device() const noexcept { return Device::cuda(ordinal); }
-  /// Returns true when the card is lost. Counts the loss before any caller learns of it.
+  /// Returns true when the card is lost.
   bool is_lost() noexcept;
+  void on_loss() noexcept override;
   [[noreturn]] void fail() const;
   std::string loss() const;
 
@@ -54,7 +56,7 @@ struct Unit final : PinnedMemory {
 /// Threads that enqueue at once take turns: ranks that are threads share the streams of a card.
 class CudaStream final : public Stream {
  public:
-  explicit CudaStream(Unit& unit) : unit_(unit) {}
+  explicit CudaStream(Unit& unit);
   ~CudaStream() override;
 
   Device device() const noexcept override { return unit_.device(); }
@@ -88,9 +90,13 @@ class CudaStream final : public Stream {
     std::uint64_t number;  ///< of its last run
     std::shared_ptr<const PreparedMoves> moves;
   };
+  /// A wait for a point of another stream.
   struct Dependence {
-    Event event;           ///< of another device
+    CudaStream* stream;
+    Unit* unit;
+    std::uint64_t point;
     std::uint64_t number;  ///< of the wait
+    friend bool operator==(const Dependence&, const Dependence&) = default;
   };
   /// An allocation of this card's memory.
   struct Range {
@@ -99,6 +105,10 @@ class CudaStream final : public Stream {
   };
   struct HostCall;
   struct Batch;
+  struct Living;
+
+  static Living& living();
+  void end();
 
   const DriverCalls& calls() const { return unit_.card.calls(); }
   CUstream handle();
@@ -110,6 +120,7 @@ class CudaStream final : public Stream {
 
   void record(std::uint64_t number);
   void retire();
+  std::vector<Dependence> open_dependences(std::uint64_t number);
   std::optional<Device> lost_dependence(std::uint64_t number);
   void wait_for(CudaStream& waiter, std::uint64_t number);
 
@@ -126,9 +137,11 @@ class CudaStream final : public Stream {
   void launch_over(CUkernel kernel, unsigned groups, void* all_args);
   void hold(const std::shared_ptr<const PreparedMoves>& moves);
   void capture_list(CUgraph graph, const std::shared_ptr<const CardMoves>& moves, std::span<std::byte* const> bases);
-  void check_reached(std::span<std::byte* const> bases);
-  void combine_on_host(const CopyBlock& block, Combine how, ElementType type, const void* source, Side source_side,
-                       void* target, Side target_side);
+  void check_reached(const CardMoves& list, std::span<std::byte* const> bases);
+  void move_by_host(const BlockMove& one, std::span<std::byte* const> bases);
+  using HostFunction = std::function<void(const CopyBlock& block, const void* source, void* target)>;
+  void compute_on_host(const CopyBlock& block, int size, const void* source, Side source_side, void* target,
+                       Side target_side, bool reads_target, const HostFunction& compute);
 
   Unit& unit_;
   std::atomic<std::uint64_t> given_ = 0, done_ = 0;
@@ -143,6 +156,7 @@ class CudaStream final : public Stream {
   /// Held by a thread that enqueues, before mutex_. One call enqueues by others.
   std::recursive_mutex turn_;
   // Guarded by turn_.
+  std::size_t dependences_looked_at_ = 0;  ///< when there are so many
   std::deque<Staged> staged_;
   std::vector<Running> prepared_;
 

@@ -175,6 +175,11 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
     throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {}", state.options.name,
                 amount(state.size_bytes, "byte"));
   const MemoryId id = state.devices.memory_of(view.device);
+  if (state.size_bytes > 0)
+    if (const std::string why = state.devices.driver(id).why_not_foreign(
+            static_cast<const std::byte*>(view.data) + state.lowest_bytes, std::size_t(state.span_bytes));
+        !why.empty())
+      throw_error(ErrorCode::invalid_use, "buffer '{}': {}", state.options.name, why);
   auto storage = std::make_shared<detail::Storage>();
   storage->data = view.data;
   storage->owner = std::move(owner);

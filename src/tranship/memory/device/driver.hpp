@@ -63,6 +63,12 @@ class Driver : public PinnedMemory {
                                                  [[maybe_unused]] std::size_t size_bytes) {
     return {};
   }
+  /// Says why memory that others have allocated is none of this device's; empty where it is, as far as the device
+  /// knows.
+  virtual std::string why_not_foreign([[maybe_unused]] const void* first,
+                                      [[maybe_unused]] std::size_t size_bytes) const {
+    return {};
+  }
   /// Limit of the sum of all allocations; INT64_MAX where it is not known.
   virtual std::int64_t capacity_bytes() const noexcept { return INT64_MAX; }
   /// Events of the stream are invalid after it is destroyed; those of a stream from Devices::make_stream stay valid.
