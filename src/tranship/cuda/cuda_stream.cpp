@@ -29,7 +29,7 @@ constexpr std::int64_t stage_bytes_max = std::int64_t(16) << 20;
 constexpr std::int64_t staged_bytes_max = std::int64_t(256) << 20;
 /// From here on, a contiguous copy is the copy engine's, even where a launch copies others of its list.
 constexpr std::int64_t engine_bytes_min = std::int64_t(1) << 20;
-/// So many waits for other streams are kept before those that are over are forgotten.
+/// The number of waits for other streams that are kept before those that are over are forgotten.
 constexpr std::size_t dependences_kept = 64;
 
 /// Sources of a fill are no addresses but places in the pattern, which begins again each 16 bytes.

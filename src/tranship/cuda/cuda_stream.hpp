@@ -156,7 +156,7 @@ class CudaStream final : public Stream {
   /// Held by a thread that enqueues, before mutex_. One call enqueues by others.
   std::recursive_mutex turn_;
   // Guarded by turn_.
-  std::size_t dependences_looked_at_ = 0;  ///< when there are so many
+  std::size_t dependences_looked_at_ = 0;  ///< the count at which those that are over are forgotten
   std::deque<Staged> staged_;
   std::vector<Running> prepared_;
 
