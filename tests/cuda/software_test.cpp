@@ -1,11 +1,15 @@
 // What software cards do beyond the contract of drivers: they catch broken kernels and stray accesses, count sectors
 // and bank conflicts, and do what programs have not ordered in any order.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <optional>
 
 #include <gtest/gtest.h>
 
 #include <tranship/base/error.hpp>
 #include <tranship/base/random.hpp>
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/cuda/software/lane.hpp>
 
 #include "cuda/contract/cases.hpp"
@@ -160,6 +164,17 @@ struct Transpose {
   }
 };
 
+/// Stores `count` words by each lane, or by the first lane of each warp while the others wait for it.
+struct ManyStores {
+  void operator()(const SoftwareLane& lane, const Words& args) const {
+    const bool is_by_all = args.count > 0;
+    unsigned* const own = args.words + lane.block_index() * lane.lanes() + lane.index();
+    if (is_by_all || lane.warp().lane() == 0)
+      for (int i = 0; i < std::abs(args.count); ++i) lane.store(own, unsigned(i));
+    lane.block().sync();
+  }
+};
+
 /// As many lanes as a launch has, of which each does nothing.
 struct Nothing {
   void operator()(const SoftwareLane&, const Words&) const {}
@@ -171,6 +186,7 @@ struct Nothing {
   register_kernel(twin_of<Words>("contract_transpose32", Transpose<32>(), 1024, sizeof(Transpose<32>::Tile)));
   register_kernel(twin_of<Words>("contract_transpose33", Transpose<33>(), 1024, sizeof(Transpose<33>::Tile)));
   register_kernel(twin_of<Words>("contract_nothing", Nothing()));
+  register_kernel(twin_of<Words>("contract_many_stores", ManyStores()));
   return true;
 }();
 
@@ -261,6 +277,48 @@ TEST(SoftwareCard, CountsBankConflicts) {
     EXPECT_EQ(counts.shared_passes, pitch == 32 ? 32 + 32 * 32 : 64);
   }
   ASSERT_EQ(cu.cuMemFree(memory), CUDA_SUCCESS);
+}
+
+/// The most memory that this process has had.
+std::size_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (std::size_t kibibytes = 0; word == "VmHWM:" && status >> kibibytes) return kibibytes << 10;
+  return 0;
+}
+
+/// Runs as many lanes as a card holds at a time, of which each accesses memory `accesses` times. Ends the process.
+[[noreturn]] void measure_lanes(int accesses) {
+  constexpr int blocks = 16, lanes = 256;
+  constexpr std::size_t bytes = 4ull * blocks * lanes;
+  const AllCalls& cu = test::software_calls(1);
+  Bench bench(cu, "no code");
+  CUdeviceptr memory = 0;
+  cu.cuMemAlloc(&memory, bytes);
+  bool is_right = true;
+  std::int64_t stored = 0;
+  for (const int count : {accesses, -accesses}) {
+    is_right &= bench.launch("many_stores", blocks, lanes, Words{reinterpret_cast<unsigned*>(memory), count},
+                             nullptr) == CUDA_SUCCESS &&
+                cu.cuCtxSynchronize() == CUDA_SUCCESS;
+    stored += 4ll * blocks * (count > 0 ? lanes : lanes / 32) * accesses;
+  }
+  const KernelCounts counts = cuda::software::counts_of(0, "contract_many_stores");
+  is_right &= counts.stores.bytes == stored && counts.stores.sectors_fewest == counts.stores.sectors;
+  const std::size_t peak = peak_bytes(), most = bytes + (std::size_t(64) << 20);
+  if (!is_right || peak == 0 || peak > most)
+    std::fprintf(stderr, "%s: %zu bytes at the peak, of at most %zu; stored %lld of %lld bytes in %lld sectors\n",
+                 is_right ? "too much memory" : "wrong", peak, most, static_cast<long long>(counts.stores.bytes),
+                 static_cast<long long>(stored), static_cast<long long>(counts.stores.sectors));
+  std::_Exit(is_right && peak > 0 && peak <= most ? 0 : 1);
+}
+
+TEST(SoftwareCard, NeedsLittleMemoryForLanesWithManyAccesses) {
+#if defined(TRANSHIP_SANITIZED)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(measure_lanes(10000), testing::ExitedWithCode(0), "");
 }
 
 TEST(SoftwareCard, HasNoMoreThanItsCapacity) {

@@ -1,11 +1,11 @@
 #include "tranship/cuda/software/grid.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <list>
 #include <mutex>
-#include <tuple>
 #include <utility>
 
 #include <ucontext.h>
@@ -39,16 +39,55 @@ struct Shadow {
   Stamp written, read;
 };
 
-/// One access of a lane.
-struct Logged {
-  Address address;
-  unsigned site;
-  unsigned char width;
-  bool is_store;
-  bool is_shared;
+/// An access of a warp: one of each lane that has made it, at one place of the source.
+struct WarpAccess {
+  unsigned lanes = 0;  ///< bit i is that of lane i of the warp
+  Address addresses[32];
+  unsigned char widths[32];
 };
 
-constexpr std::size_t logged_max = 4096;
+/// The accesses of a warp between two meetings of its lanes. The n-th access of each lane at one place of the source is
+/// one of the warp, and counts as soon as no lane is left that may still make it. A lane is ahead of the others of its
+/// warp by as many accesses as are kept here at most, so that the memory of a launch has a bound.
+class WarpLog {
+ public:
+  static constexpr unsigned kept_max = 256;
+
+  explicit WarpLog(int lanes) : all_(lanes == 32 ? ~0u : (1u << lanes) - 1), coming_(all_) {
+    places_.reserve(8);
+    accesses_.reserve(16);
+  }
+
+  /// Returns false where there is no room for the next access of a lane.
+  bool add(int lane, unsigned site, bool is_store, bool is_shared, Address address, unsigned width,
+           KernelCounts& counts);
+  /// The lane makes no access before the next meeting.
+  void leave(int lane) { coming_ &= ~(1u << lane); }
+  /// Counts what no lane may still make.
+  void count_complete(KernelCounts& counts);
+  /// Counts all that is kept: the lanes have met, or have ended.
+  void count_all(KernelCounts& counts);
+
+ private:
+  struct Place {
+    unsigned site;
+    bool is_store, is_shared;
+    unsigned made[32] = {};  ///< accesses of each lane
+    unsigned counted = 0;
+    std::vector<unsigned short> kept = {};  ///< accesses from number `counted` on, behind the first `gone`
+    std::size_t gone = 0;
+  };
+
+  Place& place_of(unsigned site, bool is_store, bool is_shared);
+  void count_first(Place& place, KernelCounts& counts);
+
+  unsigned all_, coming_;
+  std::vector<Place> places_;
+  std::size_t last_place_ = 0;
+  std::vector<WarpAccess> accesses_;
+  std::vector<unsigned short> unused_;  ///< of accesses_
+};
+
 #if defined(TRANSHIP_SANITIZED)
 constexpr std::size_t lane_stack_bytes = std::size_t(256) << 10;
 #else
@@ -81,10 +120,10 @@ class Lane final : public LaneRun {
   Scope scope = Scope::thread;
   const char* call = nullptr;
   KernelSite where{};
-  std::vector<Logged> log;
 
  private:
   void suspend();
+  void log(Address address, unsigned bytes, bool is_store, bool is_shared, KernelSite where);
   void touch_shared(std::size_t offset, unsigned bytes, Access access, KernelSite where);
   void look_up(const void* address, unsigned bytes, bool is_store, KernelSite where);
 
@@ -138,6 +177,7 @@ struct Block {
   std::vector<Lane> lanes;
   Group whole;
   std::vector<Group> warps;
+  std::vector<WarpLog> logs;  ///< of warps
   std::size_t shared_bytes = 0;
   std::unique_ptr<unsigned char[], void (*)(void*)> shared{nullptr, std::free};
   std::vector<Shadow> shadows;
@@ -180,10 +220,6 @@ struct GridRun::State {
   }
   void resume(Lane& lane);
   void unwind();
-  /// Counts what the lanes of a warp have logged: all of it, or as far as the shortest log reaches.
-  enum class Part { all, common };
-  void count(Block& block, int warp, Part part = Part::all);
-  void count_group(const Logged* const* group, int lanes);
 };
 
 namespace {
@@ -337,15 +373,23 @@ void Lane::touch(const void* address, unsigned bytes, Access access, KernelSite 
            (is_store && !may_store_) || version_ != block->grid->memory.version())
     look_up(address, bytes, is_store, at);
   // Words that others write meanwhile are looked at as often as it takes.
-  if (access != Access::atomic)
-    log.push_back({place, site_of(at), static_cast<unsigned char>(bytes), is_store, is_shared});
-  if (log.size() >= logged_max && log.size() % (logged_max / 4) == 0) {
-    suspend();
-    block->grid->count(*block, warp(), GridRun::State::Part::common);
-  }
+  if (access != Access::atomic) log(place, bytes, is_store, is_shared, at);
   if (--touches_left_ == 0) {
     touches_left_ = 1 + unsigned(block->grid->random.below(200));
     suspend();
+  }
+}
+
+void Lane::log(Address address, unsigned bytes, bool is_store, bool is_shared, KernelSite at) {
+  // The others of the warp may wait for what this lane does next, so it goes on after some time.
+  constexpr int rounds_max = 64;
+  WarpLog& log = block->logs[std::size_t(warp())];
+  KernelCounts& counts = block->grid->counts;
+  for (int round = 0; !log.add(index % 32, site_of(at), is_store, is_shared, address, bytes, counts); ++round) {
+    if (round < rounds_max)
+      suspend();
+    else
+      log.count_all(counts);
   }
 }
 
@@ -432,8 +476,10 @@ Block::Block(GridRun::State& of_grid, int number) : grid(&of_grid), index(number
   lanes.reserve(std::size_t(count));
   for (int i = 0; i < count; ++i) lanes.emplace_back(*this, i);
   whole.count = count;
-  for (int first = 0; first < count; first += 32)
+  for (int first = 0; first < count; first += 32) {
     warps.push_back({.first = first, .count = std::min(32, count - first)});
+    logs.emplace_back(warps.back().count);
+  }
   objects_end = of_grid.shape.dynamic_shared_bytes;
   shared_bytes = of_grid.shape.dynamic_shared_bytes + of_grid.twin.shared_bytes;
   if (shared_bytes == 0) return;
@@ -464,11 +510,12 @@ void Block::arrive(Lane& lane, Scope scope) {
   } else
     group.arrived_first = &lane;
   lane.now = Lane::Now::meeting;
+  logs[std::size_t(lane.warp())].leave(lane.index % 32);
   if (++group.arrived < group.count) return;
   group.arrived = 0;
   const int first_warp = group.first / 32, last_warp = (group.first + group.count - 1) / 32;
   for (int warp = first_warp; warp <= last_warp; ++warp) {
-    grid->count(*this, warp);
+    logs[std::size_t(warp)].count_all(grid->counts);
     ++warps[std::size_t(warp)].epoch;
   }
   if (scope == Scope::block) ++whole.epoch;
@@ -485,8 +532,11 @@ void Block::end(Lane& lane) {
           fmt::format("kernel '{}': {} has ended, and {} is at {} ({}) of their {}", grid->twin.name, lane.name(),
                       other.name(), other.call, text_of(other.where), scope == Scope::block ? "block" : "warp"));
     }
-    if (++group.ended == group.count && scope == Scope::warp) grid->count(*this, lane.warp());
+    ++group.ended;
   }
+  WarpLog& log = logs[std::size_t(lane.warp())];
+  log.leave(lane.index % 32);
+  if (group(lane, Scope::warp).ended == group(lane, Scope::warp).count) log.count_all(grid->counts);
 }
 
 int words_of(unsigned width) {
@@ -497,19 +547,23 @@ int words_of(unsigned width) {
 
 // Counting.
 
-void GridRun::State::count_group(const Logged* const* group, int lanes) {
-  const Logged& one = *group[0];
-  if (one.is_shared) {
+namespace {
+
+/// Counts the accesses of some lanes, in their order, which have one width.
+void count_lanes(KernelCounts& counts, const Address* addresses, int lanes, unsigned width, bool is_store,
+                 bool is_shared) {
+  if (is_shared) {
+    // Off the stack of the lane, which would touch a page more.
+    static thread_local std::uint32_t words[32][32];
     // Lanes of 8 and 16 bytes go in two and four parts.
-    const int part_lanes = one.width <= 4 ? 32 : 128 / int(one.width);
+    const int part_lanes = width <= 4 ? 32 : 128 / int(width);
     ++counts.shared_accesses;
     for (int first = 0; first < lanes; first += part_lanes) {
-      std::uint32_t words[32][32];
       int in_bank[32] = {};
       int passes = 1;
       for (int i = first; i < std::min(lanes, first + part_lanes); ++i)
-        for (int w = 0; w < words_of(one.width); ++w) {
-          const auto word = static_cast<std::uint32_t>(group[i]->address / 4) + unsigned(w);
+        for (int w = 0; w < words_of(width); ++w) {
+          const auto word = static_cast<std::uint32_t>(addresses[i] / 4) + unsigned(w);
           const unsigned bank = word % 32;
           int& count = in_bank[bank];
           if (std::find(words[bank], words[bank] + count, word) == words[bank] + count) words[bank][count++] = word;
@@ -520,13 +574,11 @@ void GridRun::State::count_group(const Logged* const* group, int lanes) {
     }
     return;
   }
-  Traffic& traffic = one.is_store ? counts.stores : counts.loads;
-  Address sectors[64];
+  Traffic& traffic = is_store ? counts.stores : counts.loads;
+  Address sectors[32];
   int count = 0;
-  std::int64_t bytes = 0;
   for (int i = 0; i < lanes; ++i) {
-    bytes += group[i]->width;
-    const Address sector = group[i]->address / 32;  // an aligned access lies in one
+    const Address sector = addresses[i] / 32;  // an aligned access lies in one
     if (count > 0 && sectors[count - 1] == sector) continue;
     sectors[count++] = sector;
   }
@@ -534,6 +586,7 @@ void GridRun::State::count_group(const Logged* const* group, int lanes) {
   count = int(std::unique(sectors, sectors + count) - sectors);
   int units = count > 0 ? 1 : 0;
   for (int i = 1; i < count; ++i) units += sectors[i] / 2 != sectors[i - 1] / 2;
+  const std::int64_t bytes = std::int64_t(lanes) * width;
   traffic.bytes += bytes;
   traffic.sectors += count;
   traffic.sectors_fewest += std::min<std::int64_t>(count, (bytes + 31) / 32);
@@ -541,60 +594,86 @@ void GridRun::State::count_group(const Logged* const* group, int lanes) {
   traffic.units_fewest += std::min<std::int64_t>(units, (bytes + 63) / 64);
 }
 
-void GridRun::State::count(Block& block, int warp, Part part) {
-  const Group& group = block.warps[std::size_t(warp)];
-  Lane* const lanes = &block.lanes[std::size_t(group.first)];
-  std::size_t length = lanes[0].log.size();
-  if (part == Part::common)
-    for (int i = 1; i < group.count; ++i) length = std::min(length, lanes[i].log.size());
-  bool is_even = true;
-  for (int i = 1; i < group.count && is_even; ++i) {
-    is_even = part == Part::common || lanes[i].log.size() == length;
-    for (std::size_t k = 0; is_even && k < length; ++k)
-      is_even = lanes[i].log[k].site == lanes[0].log[k].site && lanes[i].log[k].width == lanes[0].log[k].width &&
-                lanes[i].log[k].is_store == lanes[0].log[k].is_store &&
-                lanes[i].log[k].is_shared == lanes[0].log[k].is_shared;
+WarpLog::Place& WarpLog::place_of(unsigned site, bool is_store, bool is_shared) {
+  // Most accesses follow the one that they followed before.
+  std::size_t i = last_place_;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (++i >= places_.size()) i = 0;
+    Place& place = places_[i];
+    if (place.site != site || place.is_store != is_store || place.is_shared != is_shared) continue;
+    last_place_ = i;
+    return place;
   }
-  const Logged* together[32];
-  if (is_even) {
-    for (std::size_t k = 0; k < length; ++k) {
-      for (int i = 0; i < group.count; ++i) together[i] = &lanes[i].log[k];
-      count_group(together, group.count);
-    }
-    for (int i = 0; i < group.count; ++i)
-      lanes[i].log.erase(lanes[i].log.begin(), lanes[i].log.begin() + std::ptrdiff_t(length));
-    return;
-  }
-  // The n-th access of each lane at one place of the source is one of the warp.
-  struct Placed {
-    unsigned site, number;
-    int lane;
-    const Logged* logged;
-  };
-  std::vector<Placed> all;
-  std::vector<std::pair<unsigned, unsigned>> numbers;
-  for (int i = 0; i < group.count; ++i) {
-    numbers.clear();
-    for (const Logged& logged : lanes[i].log) {
-      const unsigned site = logged.site * 4 + logged.is_store * 2u + logged.is_shared;
-      auto number = std::find_if(numbers.begin(), numbers.end(), [&](const auto& one) { return one.first == site; });
-      if (number == numbers.end()) number = numbers.insert(numbers.end(), {site, 0});
-      all.push_back({site, number->second++, i, &logged});
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const Placed& a, const Placed& b) {
-    return std::tie(a.site, a.number, a.logged->width, a.lane) < std::tie(b.site, b.number, b.logged->width, b.lane);
-  });
-  for (std::size_t k = 0; k < all.size();) {
-    int count = 0;
-    const Placed& first = all[k];
-    while (k < all.size() && count < 32 && all[k].site == first.site && all[k].number == first.number &&
-           all[k].logged->width == first.logged->width)
-      together[count++] = all[k++].logged;
-    count_group(together, count);
-  }
-  for (int i = 0; i < group.count; ++i) lanes[i].log.clear();
+  last_place_ = places_.size();
+  return places_.emplace_back(Place{.site = site, .is_store = is_store, .is_shared = is_shared});
 }
+
+bool WarpLog::add(int lane, unsigned site, bool is_store, bool is_shared, Address address, unsigned width,
+                  KernelCounts& counts) {
+  Place& place = place_of(site, is_store, is_shared);
+  const auto number = [&] { return place.gone + (place.made[lane] - place.counted); };
+  if (number() == place.kept.size()) {
+    if (unused_.empty() && accesses_.size() == kept_max) count_complete(counts);
+    if (unused_.empty() && accesses_.size() == kept_max) return false;
+    if (unused_.empty()) {
+      unused_.push_back(static_cast<unsigned short>(accesses_.size()));
+      accesses_.emplace_back();
+    }
+    place.kept.push_back(unused_.back());
+    unused_.pop_back();
+    accesses_[place.kept.back()].lanes = 0;
+  }
+  WarpAccess& access = accesses_[place.kept[number()]];
+  ++place.made[lane];
+  access.lanes |= 1u << lane;
+  access.addresses[lane] = address;
+  access.widths[lane] = static_cast<unsigned char>(width);
+  if (&access == &accesses_[place.kept[place.gone]] && (coming_ & ~access.lanes) == 0) count_first(place, counts);
+  return true;
+}
+
+void WarpLog::count_first(Place& place, KernelCounts& counts) {
+  const unsigned short which = place.kept[place.gone];
+  const WarpAccess& access = accesses_[which];
+  Address addresses[32];
+  for (unsigned left = access.lanes; left != 0;) {
+    const unsigned width = access.widths[std::countr_zero(left)];
+    int lanes = 0;
+    for (unsigned mask = left; mask != 0; mask &= mask - 1) {
+      const int lane = std::countr_zero(mask);
+      if (access.widths[lane] != width) continue;
+      addresses[lanes++] = access.addresses[lane];
+      left &= ~(1u << lane);
+    }
+    count_lanes(counts, addresses, lanes, width, place.is_store, place.is_shared);
+  }
+  unused_.push_back(which);
+  ++place.counted;
+  if (++place.gone == place.kept.size()) {
+    place.kept.clear();
+    place.gone = 0;
+  } else if (place.gone == kept_max) {
+    place.kept.erase(place.kept.begin(), place.kept.begin() + std::ptrdiff_t(place.gone));
+    place.gone = 0;
+  }
+}
+
+void WarpLog::count_complete(KernelCounts& counts) {
+  for (Place& place : places_)
+    while (place.gone < place.kept.size() && (coming_ & ~accesses_[place.kept[place.gone]].lanes) == 0)
+      count_first(place, counts);
+}
+
+void WarpLog::count_all(KernelCounts& counts) {
+  for (Place& place : places_) {
+    while (place.gone < place.kept.size()) count_first(place, counts);
+    std::fill(std::begin(place.made), std::end(place.made), 0u);
+    place.counted = 0;
+  }
+  coming_ = all_;
+}
+
+}  // namespace
 
 void KernelCounts::add(const KernelCounts& other) noexcept {
   const auto add_traffic = [](Traffic& to, const Traffic& from) {
