@@ -2,9 +2,11 @@
 // where this machine has one, or TRANSHIP_CUDA names a double; elsewhere such tests are skipped with the reason.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tranship/cuda/cuda_devices.hpp>
@@ -22,6 +24,12 @@ inline std::string why_no_card() {
       return state.count > 0 ? std::string() : state.note;
     }
   return "no library that the program is linked with has devices of kind cuda";
+}
+
+/// Returns true where the cards are doubles that count what kernels do (cuda/software).
+inline bool are_software_cards() {
+  const char* const setting = std::getenv("TRANSHIP_CUDA");
+  return setting && std::string_view(setting).starts_with("software");
 }
 
 /// Two devices that work at once, late, in threads, or on the first card. Kernels of tests are host functions, and
