@@ -318,7 +318,7 @@ TEST(SoftwareCard, NeedsLittleMemoryForLanesWithManyAccesses) {
   GTEST_SKIP() << "sanitizers take memory of their own";
 #endif
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(measure_lanes(10000), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(measure_lanes(2000), testing::ExitedWithCode(0), "");
 }
 
 TEST(SoftwareCard, HasNoMoreThanItsCapacity) {
