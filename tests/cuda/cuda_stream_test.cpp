@@ -605,6 +605,36 @@ TEST_F(Cards, memory_that_is_imported_is_the_cards) {
   }
 }
 
+TEST_F(Cards, memory_that_others_have_allocated_on_another_card_is_reached) {
+  if (cards_here() < 2) GTEST_SKIP() << "it needs two cards";
+  constexpr Index n = 300;
+  const auto& cu = contract::calls_of_this_process();
+  Devices both({.kinds = {CudaDevices{.cards = {0, 1}}}});
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu.cuDevicePrimaryCtxRetain(&context, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuCtxSetCurrent(context), CUDA_SUCCESS);
+  for (const bool is_of_pool : {false, true}) {
+    CUdeviceptr theirs = 0;
+    ASSERT_EQ(is_of_pool ? cu.cuMemAllocAsync(&theirs, 2 * n * 8, nullptr) : cu.cuMemAlloc(&theirs, 2 * n * 8),
+              CUDA_SUCCESS);
+    ASSERT_EQ(cu.cuMemsetD32Async(theirs, 7, 4 * n, nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+    Buffer x = Buffer::import({.data = reinterpret_cast<void*>(theirs),
+                               .type = ElementType::u64,
+                               .extents = {n},
+                               .strides = {2},
+                               .device = Device::cuda(1)},
+                              {.devices = &both});
+    {
+      const Lease lease = x.read_write({.device = Device::cuda(0)});
+      finish(lease.stream().event(), soon());
+    }
+    const Lease lease = x.read();
+    for (Index i = 0; i < n; ++i)
+      ASSERT_EQ(lease.data<const std::uint64_t>()[2 * i], 0x700000007u) << i << (is_of_pool ? ", of a pool" : "");
+  }
+}
+
 TEST_F(Cards, a_list_of_moves_names_bases_that_it_cannot_use) {
   const BlockMove move{.source_base = 0, .source_offset = 64, .target_base = 1, .block = row_of(8000, 1)};
   const auto list = stream->prepare({&move, 1}, std::vector{1, 1, 1});

@@ -339,12 +339,64 @@ TEST(SoftwareCard, HasNoMoreThanItsCapacity) {
   ASSERT_EQ(cu.cuMemFree(most), CUDA_SUCCESS);
 }
 
+/// Makes cards that do not reach each other, and tells what is wrong with them. Ends the process.
+[[noreturn]] void ask_cards_that_are_apart(std::uint64_t seed) {
+  AllCalls cu;
+  cuda::software::fill_calls(cu, cuda::software::software_cards("2:apart:seed=" + std::to_string(seed)));
+  Bench b(cu, "no code");
+  CUcontext context = nullptr;
+  b.ok(cu.cuDevicePrimaryCtxRetain(&context, 1), "cuDevicePrimaryCtxRetain");
+  int can_access = 1;
+  b.ok(cu.cuDeviceCanAccessPeer(&can_access, 0, 1), "cuDeviceCanAccessPeer");
+  b.expect(can_access == 0, "no access");
+  b.expect(cu.cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "cuCtxEnablePeerAccess");
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+  CUmemAccessDesc access = {};
+  access.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  for (const bool has_memory : {true, false}) {
+    CUmemoryPool pool = nullptr;
+    CUdeviceptr memory = 0;
+    b.ok(cu.cuMemPoolCreate(&pool, &properties), "cuMemPoolCreate");
+    if (has_memory) b.ok(cu.cuMemAllocFromPoolAsync(&memory, 16, pool, nullptr), "cuMemAllocFromPoolAsync");
+    const CUresult set = cu.cuMemPoolSetAccess(pool, &access, 1);
+    if (has_memory || set != CUDA_SUCCESS)
+      b.expect(set, CUDA_ERROR_INVALID_DEVICE, "cuMemPoolSetAccess");
+    else
+      b.expect(cu.cuMemAllocFromPoolAsync(&memory, 16, pool, nullptr), CUDA_ERROR_INVALID_DEVICE,
+               "cuMemAllocFromPoolAsync after it");
+  }
+  // The driver copies by way of the host.
+  CUdeviceptr here = 0, there = 0;
+  unsigned word = 0;
+  b.ok(cu.cuMemAlloc(&here, 4), "cuMemAlloc");
+  cu.cuCtxPushCurrent(context);
+  b.ok(cu.cuMemAlloc(&there, 4), "cuMemAlloc");
+  cu.cuCtxPopCurrent(nullptr);
+  b.ok(cu.cuMemsetD32Async(here, 7, 1, nullptr), "memset");
+  b.ok(cu.cuMemcpyAsync(there, here, 4, nullptr), "a copy from card to card");
+  b.ok(cu.cuMemcpyAsync(CUdeviceptr(&word), there, 4, nullptr), "a copy to the host");
+  b.expect(word == 7, "what was copied");
+  for (const std::string& text : b.wrong) std::fprintf(stderr, "%s\n", text.c_str());
+  std::_Exit(b.wrong.empty() ? 0 : 1);
+}
+
+TEST(SoftwareCard, ReachesNoOtherCardWhereTheyAreApart) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    EXPECT_EXIT(ask_cards_that_are_apart(seed), testing::ExitedWithCode(0), "") << "seed " << seed;
+}
+
 TEST(SoftwareCard, IsChosenByText) {
   const cuda::software::SoftwareCards chosen = cuda::software::software_cards("3:seed=9:memory=2M:punctual");
   EXPECT_EQ(chosen.count, 3);
   EXPECT_EQ(chosen.seed, 9u);
   EXPECT_EQ(chosen.capacity_bytes, std::size_t(2) << 20);
   EXPECT_TRUE(chosen.is_punctual);
+  EXPECT_FALSE(chosen.is_apart);
+  EXPECT_TRUE(cuda::software::software_cards("2:apart").is_apart);
   EXPECT_EQ(cuda::software::software_cards("").count, 1);
   for (const char* text : {"0", "17", "2:3", "seed=x", "slow", "memory=", "2:seed="}) try {
       cuda::software::software_cards(text);

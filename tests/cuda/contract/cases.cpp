@@ -862,6 +862,7 @@ void peers(Bench& b) {
   CUdeviceptr there = 0;
   b.ok(b.cu.cuMemAlloc(&there, 4000), "cuMemAlloc");
   b.ok(b.cu.cuCtxPopCurrent(nullptr), "cuCtxPopCurrent");
+  // Copies of the driver need no access.
   OnCard<unsigned> here(b, 1000);
   here.put(counting(1000));
   Stream stream(b);
@@ -870,9 +871,82 @@ void peers(Bench& b) {
   b.ok(b.cu.cuMemcpyAsync(here, there, 4000, stream), "a copy from card to card");
   stream.finish();
   b.expect(here.values() == counting(1000), "copies between cards");
+  b.expect(b.cu.cuCtxDisablePeerAccess(context), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED,
+           "cuCtxDisablePeerAccess of access that was not enabled");
+  const CUresult enabled = b.cu.cuCtxEnablePeerAccess(context, 0);
+  b.expect(enabled, can_access ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "cuCtxEnablePeerAccess");
+  if (enabled == CUDA_SUCCESS) {
+    b.expect(b.cu.cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED,
+             "cuCtxEnablePeerAccess for the second time");
+    b.ok(b.launch("add", 2, 64, AddArgs{reinterpret_cast<unsigned*>(there), 1000, 3}, stream),
+         "a kernel on the memory of another card");
+    b.ok(b.cu.cuMemcpyAsync(here, there, 4000, stream), "a copy from card to card");
+    stream.finish();
+    b.expect(here.values() == counting(1000, 3), "with access, kernels use the memory of another card");
+    b.ok(b.cu.cuCtxDisablePeerAccess(context), "cuCtxDisablePeerAccess");
+  }
   b.ok(b.cu.cuCtxPushCurrent(context), "cuCtxPushCurrent");
   b.ok(b.cu.cuMemFree(there), "cuMemFree");
   b.ok(b.cu.cuCtxPopCurrent(nullptr), "cuCtxPopCurrent");
+}
+
+/// A pool of another card, with access for the card of the bench, and memory of it.
+struct PoolOfPeer {
+  PoolOfPeer(Bench& of, CUdevice device, std::size_t bytes) : bench(of) {
+    CUmemPoolProps properties = {};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = device;
+    bench.ok(bench.cu.cuMemPoolCreate(&pool, &properties), "cuMemPoolCreate");
+    bench.ok(bench.cu.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    bench.ok(bench.cu.cuCtxPushCurrent(context), "cuCtxPushCurrent");
+    bench.ok(bench.cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    bench.ok(bench.cu.cuMemAllocFromPoolAsync(&at, bytes, pool, stream), "cuMemAllocFromPoolAsync");
+    bench.ok(bench.cu.cuStreamSynchronize(stream), "cuStreamSynchronize");
+    bench.ok(bench.cu.cuCtxPopCurrent(nullptr), "cuCtxPopCurrent");
+  }
+  ~PoolOfPeer() {
+    bench.cu.cuCtxPushCurrent(context);
+    bench.cu.cuMemFreeAsync(at, stream);
+    bench.cu.cuStreamSynchronize(stream);
+    bench.cu.cuStreamDestroy(stream);
+    bench.cu.cuMemPoolDestroy(pool);
+    bench.cu.cuCtxPopCurrent(nullptr);
+  }
+  PoolOfPeer(const PoolOfPeer&) = delete;
+  CUresult set_access(CUdevice device, CUmemAccess_flags flags) const {
+    CUmemAccessDesc access = {};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = device;
+    access.flags = flags;
+    return bench.cu.cuMemPoolSetAccess(pool, &access, 1);
+  }
+  Bench& bench;
+  CUmemoryPool pool = nullptr;
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr at = 0;
+};
+
+void pools_of_peers(Bench& b) {
+  CUdevice other = 0;
+  b.ok(b.cu.cuDeviceGet(&other, 1), "cuDeviceGet");
+  int can_access = 0;
+  b.ok(b.cu.cuDeviceCanAccessPeer(&can_access, b.device, other), "cuDeviceCanAccessPeer");
+  PoolOfPeer pool(b, other, 4000);
+  b.expect(pool.set_access(other, CU_MEM_ACCESS_FLAGS_PROT_NONE), CUDA_ERROR_INVALID_DEVICE,
+           "the card of a pool without access to it");
+  const CUresult is_set = pool.set_access(b.device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  b.expect(is_set, can_access ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE, "cuMemPoolSetAccess of a pool with memory");
+  if (is_set != CUDA_SUCCESS) return;
+  Stream stream(b);
+  OnCard<unsigned> here(b, 1000);
+  b.ok(b.cu.cuMemsetD32Async(pool.at, 5, 1000, stream), "memset of memory of another card");
+  b.ok(b.launch("add", 2, 64, AddArgs{reinterpret_cast<unsigned*>(pool.at), 1000, 3}, stream),
+       "a kernel on memory of a pool of another card");
+  b.ok(b.cu.cuMemcpyAsync(here, pool.at, 4000, stream), "a copy from card to card");
+  stream.finish();
+  b.expect(here.values() == std::vector<unsigned>(1000, 8), "with access, kernels use a pool of another card");
 }
 
 // What breaks a context.
@@ -932,6 +1006,33 @@ void pageable_of_the_host(Bench& b) {
   munmap(page, 4096);
 }
 
+void no_access_to_peers(Bench& b) {
+  CUdevice other = 0;
+  b.ok(b.cu.cuDeviceGet(&other, 1), "cuDeviceGet");
+  PoolOfPeer pool(b, other, 4000);
+  pool.set_access(b.device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  CUdeviceptr there = 0;
+  b.ok(b.cu.cuCtxPushCurrent(pool.context), "cuCtxPushCurrent");
+  b.ok(b.cu.cuMemAlloc(&there, 4000), "cuMemAlloc");
+  b.ok(b.cu.cuCtxPopCurrent(nullptr), "cuCtxPopCurrent");
+  lost(b, CUDA_ERROR_ILLEGAL_ADDRESS, [&](CUstream stream) {
+    return b.launch("poke", 1, 32, PokeArgs{reinterpret_cast<unsigned char*>(there), 4}, stream);
+  });
+  b.cu.cuCtxPushCurrent(pool.context);
+  b.cu.cuMemFree(there);
+  b.cu.cuCtxPopCurrent(nullptr);
+}
+void no_access_to_pools_of_peers(Bench& b) {
+  CUdevice other = 0;
+  b.ok(b.cu.cuDeviceGet(&other, 1), "cuDeviceGet");
+  PoolOfPeer pool(b, other, 4000);
+  const CUresult enabled = b.cu.cuCtxEnablePeerAccess(pool.context, 0);
+  lost(b, CUDA_ERROR_ILLEGAL_ADDRESS, [&](CUstream stream) {
+    return b.launch("poke", 1, 32, PokeArgs{reinterpret_cast<unsigned char*>(pool.at), 4}, stream);
+  });
+  if (enabled == CUDA_SUCCESS) b.cu.cuCtxDisablePeerAccess(pool.context);
+}
+
 constexpr Case cases[] = {
     {"allocations", allocations},
     {"pinned memory", pinned_memory},
@@ -962,10 +1063,13 @@ constexpr Case cases[] = {
     {"objects that graphs keep", objects_of_graphs},
     {"virtual memory", mapping},
     {"several cards", peers, false, 2},
+    {"pools of several cards", pools_of_peers, false, 2},
     {"an illegal address", illegal_address, true},
     {"a misaligned address", misaligned_address, true},
     {"a trap", trapped, true},
     {"memory of the host that the card cannot reach", pageable_of_the_host, true},
+    {"memory of another card without access", no_access_to_peers, true, 2},
+    {"a pool of another card without access", no_access_to_pools_of_peers, true, 2},
 };
 
 }  // namespace

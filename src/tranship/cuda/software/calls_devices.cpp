@@ -70,6 +70,7 @@ constexpr ErrorText error_texts[] = {
     TRANSHIP_ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
     TRANSHIP_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
     TRANSHIP_ERROR(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
+    TRANSHIP_ERROR(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
     TRANSHIP_ERROR(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                    "part or all of the requested memory range is already mapped"),
     TRANSHIP_ERROR(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"),
@@ -220,7 +221,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return on_device(device, [&](State& all, Card&) {
     if (peer < 0 || peer >= int(all.cards.size())) return CUDA_ERROR_INVALID_DEVICE;
-    *can = device != peer;
+    *can = device != peer && !all.options.is_apart;
     return CUDA_SUCCESS;
   });
 }
@@ -310,8 +311,18 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     const Card* const other = card_of(all, peer);
     if (!other || other == &card) return CUDA_ERROR_INVALID_DEVICE;
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (all.options.is_apart) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     if (!card.peers.insert(other->number).second) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-    all.memory.let_reach(card.number, other->number);
+    all.memory.let_reach(card.number, other->number, true);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+  return on_card(Kind::plain, [&](State& all, Card& card, Lock&) {
+    const Card* const other = card_of(all, peer);
+    if (!other) return CUDA_ERROR_INVALID_CONTEXT;
+    if (card.peers.erase(other->number) == 0) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    all.memory.let_reach(card.number, other->number, false);
     return CUDA_SUCCESS;
   });
 }

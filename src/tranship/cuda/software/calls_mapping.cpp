@@ -82,6 +82,8 @@ CUresult cuMemSetAccess(CUdeviceptr first, std::size_t bytes, const CUmemAccessD
       if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
       const int card = access[i].location.id;
       if (card < 0 || card >= int(all.cards.size())) return CUDA_ERROR_INVALID_DEVICE;
+      if (all.options.is_apart && access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        if (const auto range = all.memory.find(first); range && range->card != card) return CUDA_ERROR_INVALID_DEVICE;
       const bool may_load = access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
       const bool may_store = access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
       if (!all.memory.set_access(first, bytes, card, may_load, may_store)) return CUDA_ERROR_INVALID_VALUE;

@@ -7,14 +7,16 @@ namespace tranship::cuda::software {
 namespace {
 
 /// Memory for `stream`, at once: the work that uses it comes later. Takes back what the stream frees before.
-CUresult allocate_ordered(State& all, Stream& stream, int card, CUdeviceptr* out, std::size_t bytes) {
+CUresult allocate_ordered(State& all, Stream& stream, const Pool& pool, CUdeviceptr* out, std::size_t bytes) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  Card& owner = *all.cards[std::size_t(card)];
+  if (pool.is_unreachable) return CUDA_ERROR_INVALID_DEVICE;
+  Card& owner = *all.cards[std::size_t(pool.card)];
   const auto take_back = [&](bool of_any_stream) -> Address {
     for (auto free = owner.pending_frees.begin(); free != owner.pending_frees.end(); ++free) {
       const auto range = all.memory.find(free->first);
-      if (!range || range->bytes < bytes || (!of_any_stream && free->stream != &stream)) continue;
+      if (!range || range->pool != pool.number || range->bytes < bytes || (!of_any_stream && free->stream != &stream))
+        continue;
       const Address first = free->first;
       static_cast<FreeOp&>(*free->op).first = 0;
       if (free->stream != &stream) {
@@ -28,12 +30,23 @@ CUresult allocate_ordered(State& all, Stream& stream, int card, CUdeviceptr* out
     return 0;
   };
   Address first = stream.capture ? 0 : take_back(false);
-  if (!first) first = all.memory.allocate(card, bytes);
+  if (!first) first = all.memory.allocate(pool.card, bytes, pool.number);
   // A pool lets a stream wait for what another one frees before it has no memory to give.
   if (!first && !stream.capture) first = take_back(true);
   if (!first) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = first;
   return CUDA_SUCCESS;
+}
+
+/// The pool of this number; null for memory of none.
+CUmemoryPool pool_of(State& all, std::uint64_t number) {
+  const Lock lock(all.mutex);
+  Pool* found = nullptr;
+  for (Pool* const pool : all.pools)
+    if (pool->number == number) found = pool;
+  for (const auto& card : all.cards)
+    if (card->default_pool.number == number) found = &card->default_pool;
+  return reinterpret_cast<CUmemoryPool>(found);
 }
 
 CUresult attribute_of(State& all, void* out, CUpointer_attribute attribute, CUdeviceptr address) {
@@ -71,6 +84,9 @@ CUresult attribute_of(State& all, void* out, CUpointer_attribute attribute, CUde
       break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
       *static_cast<unsigned*>(out) = is_accessible;
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      *static_cast<CUmemoryPool*>(out) = range ? pool_of(all, range->pool) : nullptr;
       break;
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
@@ -113,14 +129,14 @@ CUresult cuMemFree(CUdeviceptr address) {
 }
 CUresult cuMemAllocAsync(CUdeviceptr* out, std::size_t bytes, CUstream handle) {
   return on_stream(handle, [&](State& all, Stream& stream, Lock&) {
-    return allocate_ordered(all, stream, stream.card->number, out, bytes);
+    return allocate_ordered(all, stream, stream.card->default_pool, out, bytes);
   });
 }
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool_handle, CUstream handle) {
   return on_stream(handle, [&](State& all, Stream& stream, Lock&) {
     auto* const pool = reinterpret_cast<Pool*>(pool_handle);
     if (!all.pools.count(pool)) return CUDA_ERROR_INVALID_VALUE;
-    return allocate_ordered(all, stream, pool->card, out, bytes);
+    return allocate_ordered(all, stream, *pool, out, bytes);
   });
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
@@ -148,7 +164,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
       return CUDA_ERROR_INVALID_VALUE;
     if (properties->location.id < 0 || properties->location.id >= int(all.cards.size()))
       return CUDA_ERROR_INVALID_DEVICE;
-    auto* const pool = new Pool{properties->location.id};
+    auto* const pool = new Pool{properties->location.id, all.memory.add_pool(properties->location.id)};
     all.pools.insert(pool);
     *out = reinterpret_cast<CUmemoryPool>(pool);
     return CUDA_SUCCESS;
@@ -175,10 +191,21 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, 
     auto* const pool = reinterpret_cast<Pool*>(handle);
     if (!access || !all.pools.count(pool)) return CUDA_ERROR_INVALID_VALUE;
     for (std::size_t i = 0; i < count; ++i) {
+      const int card = access[i].location.id;
       if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-      if (access[i].location.id < 0 || access[i].location.id >= int(all.cards.size())) return CUDA_ERROR_INVALID_DEVICE;
-      if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) all.memory.let_reach(access[i].location.id, pool->card);
+      if (card < 0 || card >= int(all.cards.size())) return CUDA_ERROR_INVALID_DEVICE;
+      // The card of the pool keeps its access.
+      if (card == pool->card && access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_INVALID_DEVICE;
+      if (card == pool->card || access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || !all.options.is_apart) continue;
+      // Where the pool has no memory yet, the next allocation may be what fails.
+      if (all.memory.has_memory_of(pool->number) || all.options.is_punctual || all.random.below(2) == 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+      pool->is_unreachable = true;
+      return CUDA_SUCCESS;
     }
+    for (std::size_t i = 0; i < count; ++i)
+      all.memory.let_reach_pool(access[i].location.id, pool->number, access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                                access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     return CUDA_SUCCESS;
   });
 }

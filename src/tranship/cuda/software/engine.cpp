@@ -67,7 +67,7 @@ State::State(const SoftwareCards& chosen, int queues)
     card->number = number;
     card->legacy.card = card.get();
     card->queues.resize(std::size_t(queues));
-    card->default_pool.card = number;
+    card->default_pool = {number, memory.add_pool(number)};
     pools.insert(&card->default_pool);
     cards.push_back(std::move(card));
   }
@@ -391,8 +391,8 @@ SoftwareCards software_cards(std::string_view text) {
   const auto refuse = [&](std::string_view word, std::string_view why) {
     throw_error(
         ErrorCode::bad_text,
-        "TRANSHIP_CUDA is 'software:{}': '{}' {}; expected is software[:CARDS][:seed=N][:memory=BYTES][:punctual], "
-        "with 1 to 16 cards, as in software:2:seed=7:memory=64M",
+        "TRANSHIP_CUDA is 'software:{}': '{}' {}; expected is software[:CARDS][:seed=N][:memory=BYTES][:punctual]"
+        "[:apart], with 1 to 16 cards, as in software:2:seed=7:memory=64M",
         printable(text), printable(word), why);
   };
   SoftwareCards cards;
@@ -420,6 +420,8 @@ SoftwareCards software_cards(std::string_view text) {
       }
     } else if (word == "punctual")
       cards.is_punctual = true;
+    else if (word == "apart")
+      cards.is_apart = true;
     else
       refuse(word, is_first ? "is neither a number of cards nor a setting" : "is no setting");
   }

@@ -74,7 +74,7 @@ Memory::Memory(int cards, std::size_t capacity_bytes, std::uint64_t seed)
     // An allocation that happens to be aligned to more than was promised would hide mistakes.
     arena.free[alignment_bytes] = bytes - alignment_bytes;
     arenas_.push_back(std::move(arena));
-    reached_by_.push_back(only(card));
+    reached_by_.push_back({only(card), only(card)});
   }
 }
 
@@ -84,7 +84,19 @@ std::size_t Memory::used_bytes(int card) const {
   return arena.used + arena.created;
 }
 
-Address Memory::allocate(int card, std::size_t bytes) {
+void Memory::Reach::let(int card, bool may_load, bool may_store) noexcept {
+  loads = may_load ? loads | only(card) : loads & ~only(card);
+  stores = may_store ? stores | only(card) : stores & ~only(card);
+}
+
+std::uint64_t Memory::add_pool(int card) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t pool = pool_reached_by_.size() + 1;
+  pool_reached_by_[pool] = {only(card), only(card)};
+  return pool;
+}
+
+Address Memory::allocate(int card, std::size_t bytes, std::uint64_t pool) {
   const std::lock_guard lock(mutex_);
   Arena& arena = arenas_[std::size_t(card)];
   if (bytes > capacity_bytes_ || arena.used + arena.created + bytes > capacity_bytes_) return 0;
@@ -96,12 +108,14 @@ Address Memory::allocate(int card, std::size_t bytes) {
   arena.free.erase(found);
   if (room > taken) arena.free[offset + taken] = room - taken;
   arena.used += bytes;
+  const Reach& reach = pool == 0 ? reached_by_[std::size_t(card)] : pool_reached_by_.at(pool);
   Range range{.first = arena.first + offset,
               .bytes = bytes,
               .card = card,
               .window = arena.window + offset,
-              .loads = reached_by_[std::size_t(card)],
-              .stores = reached_by_[std::size_t(card)]};
+              .loads = reach.loads,
+              .stores = reach.stores,
+              .pool = pool};
   // Garbage where programs look first and last.
   const auto garbage = int(splitmix64(seed_ ^ offset) & 0xff);
   const std::size_t looked_at = std::min<std::size_t>(bytes, 32 << 10);
@@ -142,12 +156,28 @@ void Memory::release(Address first) {
   if (begin < end) fallocate(arena.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(begin), off_t(end - begin));
 }
 
-void Memory::let_reach(int card, int owner) {
+void Memory::let_reach(int card, int owner, bool may) {
   const std::lock_guard lock(mutex_);
-  reached_by_[std::size_t(owner)] |= only(card);
+  Reach& reach = reached_by_[std::size_t(owner)];
+  reach.let(card, may, may);
   for (auto& [first, range] : ranges_)
-    if (range.place == Place::device && range.card == owner) range.loads = range.stores |= only(card);
+    if (range.place == Place::device && range.pool == 0 && range.card == owner)
+      range.loads = reach.loads, range.stores = reach.stores;
   ++version_;
+}
+void Memory::let_reach_pool(int card, std::uint64_t pool, bool may_load, bool may_store) {
+  const std::lock_guard lock(mutex_);
+  Reach& reach = pool_reached_by_.at(pool);
+  reach.let(card, may_load, may_store);
+  for (auto& [first, range] : ranges_)
+    if (range.place == Place::device && range.pool == pool) range.loads = reach.loads, range.stores = reach.stores;
+  ++version_;
+}
+
+bool Memory::has_memory_of(std::uint64_t pool) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const auto& one) { return one.second.place == Place::device && one.second.pool == pool; });
 }
 
 Address Memory::allocate_pinned(std::size_t bytes) {

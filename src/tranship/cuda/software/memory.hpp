@@ -49,6 +49,7 @@ struct Range {
   int card = 0;
   unsigned char* window = nullptr;  ///< where the driver reaches its first byte
   CardSet loads = 0, stores = 0;    ///< whose kernels may do so
+  std::uint64_t pool = 0;           ///< from which it was allocated; 0: from none
   std::shared_ptr<Physical> physical;
 
   Address end() const noexcept { return first + bytes; }
@@ -73,12 +74,18 @@ class Memory {
   std::size_t capacity_bytes() const noexcept { return capacity_bytes_; }
   std::size_t used_bytes(int card) const;
 
-  /// Returns 0 where there is no room. Aligned to 256 bytes, not always to more; contents are arbitrary.
-  Address allocate(int card, std::size_t bytes);
+  /// The number of a pool of memory of `card`.
+  std::uint64_t add_pool(int card);
+  /// Returns 0 where there is no room. Aligned to 256 bytes, not always to more; contents are arbitrary. Memory of no
+  /// pool has the pool 0.
+  Address allocate(int card, std::size_t bytes, std::uint64_t pool = 0);
   /// Releases an address that allocate() returned.
   void release(Address first);
-  /// Lets the kernels of `card` use plain allocations of `owner`, from now on.
-  void let_reach(int card, int owner);
+  /// Sets whether the kernels of `card` use the allocations of `owner` that are of no pool, from now on.
+  void let_reach(int card, int owner, bool may);
+  /// The same for all allocations of a pool.
+  void let_reach_pool(int card, std::uint64_t pool, bool may_load, bool may_store);
+  bool has_memory_of(std::uint64_t pool) const;
 
   Address allocate_pinned(std::size_t bytes);
   bool release_pinned(Address first);
@@ -122,6 +129,11 @@ class Memory {
     std::size_t bytes;
   };
 
+  struct Reach {
+    CardSet loads, stores;
+    void let(int card, bool may_load, bool may_store) noexcept;
+  };
+
   void protect(const Range& range) const;
   bool maps_whole(Address first, std::size_t bytes) const;
   const Range* at(Address address) const;
@@ -130,7 +142,8 @@ class Memory {
   std::size_t capacity_bytes_;
   std::uint64_t seed_;
   std::vector<Arena> arenas_;
-  std::vector<CardSet> reached_by_;
+  std::vector<Reach> reached_by_;                   ///< allocations of a card that are of no pool
+  std::map<std::uint64_t, Reach> pool_reached_by_;  ///< pools are never forgotten
   std::map<Address, Range> ranges_;
   std::map<Address, Reservation> reserved_;
   int open_ = 0;

@@ -1,7 +1,7 @@
 // Private: software cards, doubles of the CUDA driver in this process (TRANSHIP_CUDA=software:2). They run kernels that
 // have twins (lane.hpp) on fibers and behave as adversarially as CUDA's documents allow, from a seed. Settings, after
 // the number of cards and separated by colons: seed=7, memory=64M (capacity of each card), punctual (nothing is done
-// late).
+// late), apart (no card's kernels reach the memory of another one; the driver's copies do).
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct SoftwareCards {
   std::uint64_t seed = 1;
   std::size_t capacity_bytes = std::size_t(256) << 20;
   bool is_punctual = false;
+  bool is_apart = false;
 };
 
 /// The cards that a text after "software:" asks for. Throws `bad_text`.

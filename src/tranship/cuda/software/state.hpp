@@ -132,6 +132,8 @@ struct Library {
 
 struct Pool {
   int card;
+  std::uint64_t number;         ///< of Memory
+  bool is_unreachable = false;  ///< access was given to a card that cannot have it
 };
 
 /// A free of a pool's memory that is not over yet, and may be taken back by an allocation after it.
