@@ -6,6 +6,9 @@
 #include <optional>
 
 #include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <tranship/base/error.hpp>
 #include <tranship/base/random.hpp>
@@ -407,6 +410,96 @@ TEST(SoftwareCard, IsChosenByText) {
            {std::string("TRANSHIP_CUDA is 'software:") + text + "'", std::string("expected is")})
         EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
     }
+}
+
+// Memory that goes to another process.
+
+/// Memory of virtual addresses with access, of one chunk.
+struct Mapped {
+  Mapped(Bench& of, CUmemGenericAllocationHandle memory, std::size_t size) : bench(of), handle(memory), bytes(size) {
+    EXPECT_EQ(bench.cu.cuMemAddressReserve(&at, bytes, 0, 0, 0), CUDA_SUCCESS);
+    EXPECT_EQ(bench.cu.cuMemMap(at, bytes, 0, handle, 0), CUDA_SUCCESS);
+    CUmemAccessDesc access = {};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    EXPECT_EQ(bench.cu.cuMemSetAccess(at, bytes, &access, 1), CUDA_SUCCESS);
+  }
+  ~Mapped() {
+    EXPECT_EQ(bench.cu.cuMemUnmap(at, bytes), CUDA_SUCCESS);
+    EXPECT_EQ(bench.cu.cuMemAddressFree(at, bytes), CUDA_SUCCESS);
+    EXPECT_EQ(bench.cu.cuMemRelease(handle), CUDA_SUCCESS);
+  }
+  Mapped(const Mapped&) = delete;
+  std::vector<unsigned> words() const {
+    std::vector<unsigned> out(bytes / 4);
+    EXPECT_EQ(bench.cu.cuMemcpy(CUdeviceptr(out.data()), at, bytes), CUDA_SUCCESS);
+    return out;
+  }
+  Bench& bench;
+  CUmemGenericAllocationHandle handle;
+  std::size_t bytes;
+  CUdeviceptr at = 0;
+};
+
+constexpr std::size_t chunk_bytes = std::size_t(2) << 20;
+/// Where the other process finds the descriptor of the memory.
+constexpr int descriptor_of_child = 100;
+
+constexpr const char* mark_of_child = "TRANSHIP_TEST_IMPORTS_MEMORY";
+
+void add_to_memory_of_parent() {
+  alarm(60);
+  const AllCalls& cu = test::software_calls(2);
+  Bench bench(cu, "no code");
+  CUmemGenericAllocationHandle handle = 0;
+  ASSERT_EQ(cu.cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(std::intptr_t(descriptor_of_child)),
+                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+            CUDA_SUCCESS);
+  Mapped memory(bench, handle, chunk_bytes);
+  EXPECT_EQ(memory.words(), std::vector<unsigned>(chunk_bytes / 4, 5));
+  const contract::AddArgs args{reinterpret_cast<unsigned*>(memory.at), int(chunk_bytes / 4), 2};
+  EXPECT_EQ(bench.launch("add", 4, 256, args, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
+TEST(SoftwareCard, SharesMemoryWithAnotherProcess) {
+  if (std::getenv(mark_of_child)) return add_to_memory_of_parent();
+  const AllCalls& cu = test::software_calls(1);
+  Bench bench(cu, "no code");
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  CUmemGenericAllocationHandle handle = 0;
+  ASSERT_EQ(cu.cuMemCreate(&handle, chunk_bytes, &properties, 0), CUDA_SUCCESS);
+  Mapped memory(bench, handle, chunk_bytes);
+  ASSERT_EQ(cu.cuMemsetD32Async(memory.at, 5, chunk_bytes / 4, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cu.cuStreamSynchronize(nullptr), CUDA_SUCCESS);
+  int descriptor = -1;
+  ASSERT_EQ(cu.cuMemExportToShareableHandle(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+            CUDA_SUCCESS);
+  char path[] = "/proc/self/exe", brief[] = "--gtest_brief=1";
+  std::string filter = "--gtest_filter=SoftwareCard.SharesMemoryWithAnotherProcess",
+              mark = std::string(mark_of_child) + "=1";
+  char* const arguments[] = {path, filter.data(), brief, nullptr};
+  // A shard of the tests would leave the other process without its test.
+  std::vector<char*> environment;
+  for (char** one = environ; *one; ++one)
+    if (!std::string_view(*one).starts_with("GTEST_")) environment.push_back(*one);
+  environment.push_back(mark.data());
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, descriptor, descriptor_of_child);
+  pid_t child = 0;
+  const int spawned = posix_spawn(&child, path, &actions, nullptr, arguments, environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  close(descriptor);
+  ASSERT_EQ(spawned, 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(memory.words(), std::vector<unsigned>(chunk_bytes / 4, 7));
 }
 
 // Random programs: buffers on two cards and streams; operations that conflict are ordered by events, all others by

@@ -1,8 +1,10 @@
 #include "cuda/contract/cases.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -596,6 +598,113 @@ void kernels_meet(Bench& b) {
   b.expect(arrived.values()[0] == count, "8 kernels on 8 streams that wait for each other meet");
 }
 
+/// How many queues the driver has for the streams of a process.
+int hardware_queues() {
+  const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int asked = text ? std::atoi(text) : 8;
+  return asked < 1 ? 8 : std::min(asked, 32);
+}
+
+void kernels_on_many_streams(Bench& b) {
+  int blocks = 0, multiprocessors = 0;
+  b.ok(b.cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, b.kernel("meet"), 32, 0),
+       "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  b.ok(b.cu.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, b.device),
+       "cuDeviceGetAttribute");
+  const auto count = unsigned(std::min(128, blocks * multiprocessors));
+  OnCard<unsigned> arrived(b, 1);
+  arrived.put({0});
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (unsigned i = 0; i < count; ++i) {
+    streams.push_back(std::make_unique<Stream>(b));
+    b.ok(b.launch("meet", 1, 32, MeetArgs{arrived.get(), count}, *streams.back()),
+         "launch of a kernel that waits for others");
+  }
+  for (const auto& stream : streams) stream->finish();
+  b.expect(arrived.values()[0] == count,
+           "kernels on more streams than there are queues meet where nothing stands behind them");
+}
+
+void full_queues(Bench& b) {
+  const auto queues = std::size_t(hardware_queues()), count = queues + 1;
+  Pinned<Word> words(b, 1 + count);
+  OnCard<unsigned> behind(b, 1);
+  behind.put({0});
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (std::size_t i = 0; i < count; ++i) {
+    streams.push_back(std::make_unique<Stream>(b));
+    b.ok(b.launch("hold", 1, 32, HoldArgs{&words[0], &words[1 + i]}, *streams.back()), "launch of a kernel that waits");
+    b.ok(b.launch("add", 1, 32, AddArgs{behind.get(), 1, 0}, *streams.back()), "launch of a kernel behind it");
+  }
+  const auto running = [&] {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += __atomic_load_n(&words[1 + i], __ATOMIC_ACQUIRE) == 1;
+    return sum;
+  };
+  b.expect(comes([&] { return running() >= queues; }), "a kernel of each queue runs");
+  for (int i = 0; i < 5000; ++i) std::this_thread::yield();
+  b.expect(running() == queues, "work that stands behind a kernel that waits holds up a stream that shares its queue");
+  __atomic_store_n(&words[0], Word(1), __ATOMIC_RELEASE);
+  for (const auto& stream : streams) stream->finish();
+  b.expect(running() == count, "that stream goes on afterwards");
+}
+
+/// A kernel of a library of its own, which no launch has loaded.
+struct FreshKernel {
+  explicit FreshKernel(Bench& of) : bench(of) {
+    bench.ok(bench.cu.cuLibraryLoadData(&library, bench.code, nullptr, nullptr, 0, nullptr, nullptr, 0),
+             "cuLibraryLoadData");
+    bench.ok(bench.cu.cuLibraryGetKernel(&kernel, library, "contract_add"), "cuLibraryGetKernel");
+  }
+  ~FreshKernel() { bench.cu.cuLibraryUnload(library); }
+  FreshKernel(const FreshKernel&) = delete;
+  void launch(unsigned* word, CUstream stream) const {
+    AddArgs args{word, 1, 1};
+    void* parameters[] = {&args};
+    bench.ok(bench.cu.cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 32, 1, 1, 0, stream, parameters,
+                                     nullptr),
+             "cuLaunchKernel");
+  }
+  Bench& bench;
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+};
+
+void loading(Bench& b) {
+  Pinned<unsigned> words(b, 3);
+  Stream stream(b), other(b), third(b);
+  FreshKernel loaded(b), unloaded(b);
+  CUfunction function = nullptr;
+  b.ok(b.cu.cuKernelGetFunction(&function, loaded.kernel), "cuKernelGetFunction");
+  b.ok(b.cu.cuFuncLoad(function), "cuFuncLoad");
+  const char* const mode = std::getenv("CUDA_MODULE_LOADING");
+  const bool is_lazy = !mode || std::strcmp(mode, "EAGER") != 0;
+  Held held(b, stream);
+  held.wait_until_it_runs();
+  // A driver may wait within the call.
+  std::thread launch([&] {
+    b.cu.cuCtxSetCurrent(b.context);
+    unloaded.launch(&words[0], other);
+  });
+  loaded.launch(&words[1], third);
+  third.finish();
+  b.expect(words[1] == 1, "a kernel that cuFuncLoad has loaded does not wait for kernels that run");
+  for (int i = 0; i < 5000; ++i) std::this_thread::yield();
+  if (is_lazy)
+    b.expect(__atomic_load_n(&words[0], __ATOMIC_ACQUIRE) == 0,
+             "the first launch of a kernel that is not loaded waits for kernels that run");
+  held.release();
+  launch.join();
+  other.finish();
+  b.expect(words[0] == 1, "it runs afterwards");
+  stream.finish();
+  Held again(b, stream);
+  again.wait_until_it_runs();
+  unloaded.launch(&words[0], other);
+  other.finish();
+  b.expect(words[0] == 2, "the second launch of a kernel does not wait for kernels that run");
+}
+
 void copies_beside_kernels(Bench& b) {
   Stream stream(b), other(b);
   Pinned<unsigned> from(b, 1000), to(b, 1000);
@@ -1056,6 +1165,9 @@ constexpr Case cases[] = {
     {"warps", warps},
     {"occupancy and cooperative launches", occupancy},
     {"kernels that wait for each other", kernels_meet},
+    {"kernels on many streams", kernels_on_many_streams},
+    {"queues that are full", full_queues},
+    {"the loading of kernels", loading},
     {"copies beside kernels", copies_beside_kernels},
     {"graphs", graphs},
     {"captures that are broken", broken_captures},
@@ -1074,7 +1186,7 @@ constexpr Case cases[] = {
 
 }  // namespace
 
-Bench::Bench(const cuda::software::AllCalls& calls, const void* code) : cu(calls) {
+Bench::Bench(const cuda::software::AllCalls& calls, const void* code_of) : cu(calls), code(code_of) {
   ok(cu.cuDeviceGet(&device, 0), "cuDeviceGet");
   ok(cu.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   ok(cu.cuCtxSetCurrent(context), "cuCtxSetCurrent");

@@ -21,6 +21,7 @@ class Bench {
   Bench(const Bench&) = delete;
 
   const cuda::software::AllCalls& cu;
+  const void* code;
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUlibrary library = nullptr;
