@@ -2,6 +2,7 @@
 // where this machine has one, or TRANSHIP_CUDA names a double; elsewhere such tests are skipped with the reason.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <ostream>
@@ -16,14 +17,16 @@
 
 namespace tranship::test {
 
+/// The cards of this process: how many, and a note that says why there are none.
+inline DeviceFamilyState cards_here() {
+  for (const DeviceFamily& family : device_families())
+    if (family.kind == CudaDevices::kind) return family.state();
+  return {.count = 0, .note = "no library that the program is linked with has devices of kind cuda"};
+}
 /// Why there are no cards here; empty where there are.
 inline std::string why_no_card() {
-  for (const DeviceFamily& family : device_families())
-    if (family.kind == CudaDevices::kind) {
-      const DeviceFamilyState state = family.state();
-      return state.count > 0 ? std::string() : state.note;
-    }
-  return "no library that the program is linked with has devices of kind cuda";
+  const DeviceFamilyState state = cards_here();
+  return state.count > 0 ? std::string() : state.note;
 }
 
 /// Returns true where the cards are doubles that count what kernels do (cuda/software).
@@ -32,8 +35,8 @@ inline bool are_software_cards() {
   return setting && std::string_view(setting).starts_with("software");
 }
 
-/// Two devices that work at once, late, in threads, or on the first card. Kernels of tests are host functions, and
-/// on a card they touch a copy in the host's memory (run_kernel).
+/// Two devices that work at once, late, in threads, or that are cards: the first two, or twice the only one. Kernels of
+/// tests are host functions, and on a card they touch a copy in the host's memory (run_kernel).
 enum class DeviceCase { eager, deferred, threaded, card };
 inline void PrintTo(DeviceCase one, std::ostream* out) {
   static const char* const names[] = {"eager", "deferred", "threaded", "card"};
@@ -49,8 +52,11 @@ inline Device device_of(DeviceCase one, int ordinal) {
 /// None where a test of cards is about to be skipped.
 inline DevicesOptions options_of(DeviceCase one, const FakeDevices& like = {.count = 2}) {
   if (one == DeviceCase::card) {
-    if (!why_no_card().empty()) return {};
-    return {.kinds = {CudaDevices{.cards = std::vector<int>(std::size_t(like.count), 0)}}};
+    const int cards = cards_here().count;
+    if (cards == 0) return {};
+    CudaDevices out;
+    for (int i = 0; i < like.count; ++i) out.cards.push_back(i % std::min(cards, 2));
+    return {.kinds = {out}};
   }
   FakeDevices fake = like;
   fake.timing = one == DeviceCase::eager      ? FakeTiming::eager

@@ -1,7 +1,11 @@
 // Devices that are lost in the middle of a piece of work: nobody waits for them, half a copy is no copy, and what only
-// they held is an error and never a wrong value.
+// they held is an error and never a wrong value. Fakes are lost after a number of pieces. A card is lost by a kernel
+// that accesses memory that is not there, in a process of its own, because the driver works no more in that process.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <initializer_list>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -10,26 +14,31 @@
 #include <tranship/memory/device/driver.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
+#include "memory/device_kinds.hpp"
+
 namespace tranship {
 namespace {
 
 constexpr Device gpu = Device::fake(0);
 constexpr Device other_gpu = Device::fake(1);
 
+/// The message of the `device_lost` that f throws.
+template <class F>
+std::string loss_of(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device_lost) << error.message();
+    return error.message();
+  }
+  return "nothing was thrown";
+}
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 class DeviceLoss : public ::testing::TestWithParam<FakeTiming> {
  protected:
-  /// The message of the `device_lost` that f throws.
-  template <class F>
-  static std::string loss_of(F f) {
-    try {
-      f();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::device_lost) << error.message();
-      return error.message();
-    }
-    return "nothing was thrown";
-  }
-  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
   /// A wait that would hang hangs.
   static void finish_all(Stream& stream) { finish(stream.event(), Deadline::never()); }
 };
@@ -135,7 +144,12 @@ using Values = std::vector<double>;
 class Scene {
  public:
   Scene(FakeTiming timing, std::vector<std::int64_t> lost_after, Checks checks)
-      : devices_({.kinds = {FakeDevices{.count = 2, .timing = timing, .lost_after = std::move(lost_after)}}}),
+      : Scene({.kinds = {FakeDevices{.count = 2, .timing = timing, .lost_after = std::move(lost_after)}}},
+              "fake:", checks) {}
+  /// `kind` begins the names of the devices that are lost.
+  Scene(DevicesOptions options, std::string kind, Checks checks)
+      : devices_(std::move(options)),
+        kind_(std::move(kind)),
         u_(ElementType::f64, {n}, {.name = "u", .checks = checks, .devices = &devices_}) {}
 
   void write(Device device, Index lower, Index upper, double value) {
@@ -156,7 +170,7 @@ class Scene {
         device.is_host() && std::all_of(&on_host_[lower], &on_host_[upper], [](bool on_host) { return on_host; });
     const bool is_right = tolerate([&] {
       const Lease lease = u_.read({.device = device, .region = Region::interval(lower, upper)});
-      run_on(lease.stream(), [data = lease.data<const double>(), lower, upper, &seen] {
+      test::run_kernel<const double>(lease, lower, upper, [lower, upper, &seen](const double* data) {
         std::copy(data + lower, data + upper, seen.begin() + lower);
       });
       finish(lease.stream().event(), Deadline::never());
@@ -167,14 +181,15 @@ class Scene {
     if (device.is_host()) std::fill(&on_host_[lower], &on_host_[upper], true);
   }
   /// What the devices that are left have been given is over, or lost.
-  void drain() {
+  void drain(std::initializer_list<Device> all = {gpu, other_gpu}) {
     devices_.steps(1 << 20);
-    for (const Device device : {gpu, other_gpu})
+    for (const Device device : all)
       for (Stream* stream : {&devices_.stream(device), &devices_.copy_stream(devices_.memory_of(device))})
         settle(stream->event(), Deadline::never());
   }
   bool is_lost(Device device) const { return !devices_.driver(devices_.memory_of(device)).loss().empty(); }
   int losses() const { return devices_.losses(); }
+  Devices& devices() { return devices_; }
   int errors = 0;
 
  private:
@@ -187,7 +202,7 @@ class Scene {
       ++errors;
       EXPECT_EQ(error.code(), ErrorCode::device_lost) << error.message();
       EXPECT_GT(devices_.losses(), 0) << error.message();
-      EXPECT_NE(error.message().find("fake:"), std::string::npos) << error.message();
+      EXPECT_NE(error.message().find(kind_), std::string::npos) << error.message();
       return false;
     }
   }
@@ -199,13 +214,14 @@ class Scene {
         expected_[i] = is_write ? value + double(i) : expected_[i] + value;
         on_host_[i] = device.is_host() && (is_write || on_host_[i]);
       }
-      run_on(lease.stream(), [data = lease.data<double>(), lower, upper, is_write, value] {
+      test::run_kernel<double>(lease, lower, upper, [lower, upper, is_write, value](double* data) {
         for (Index i = lower; i < upper; ++i) data[i] = is_write ? value + double(i) : data[i] + value;
       });
     });
   }
 
   Devices devices_;
+  std::string kind_;
   Buffer u_;
   double expected_[n] = {};
   bool on_host_[n] = {};
@@ -239,23 +255,27 @@ void expect_no_wrong_value(const std::vector<Act>& acts, FakeTiming timing, Chec
   }
 }
 
-TEST_P(DeviceLoss, at_every_position_of_a_sequence_values_are_right_or_errors) {
-  const std::vector<Act> acts = {
-      [](Scene& s) { s.write(Device::host(), 0, n, 100); },
-      [](Scene& s) { s.read(gpu); },
-      [](Scene& s) { s.write(gpu, 2, 5, 200); },
-      [](Scene& s) { s.read(other_gpu); },
-      [](Scene& s) { s.add_one_to_each(other_gpu, 4, 7); },
-      [](Scene& s) { s.read(Device::host(), 0, 3); },
-      [](Scene& s) { s.add(gpu, 10); },
-      [](Scene& s) { s.add(other_gpu, 20); },
-      [](Scene& s) { s.add(Device::host(), 40); },
-      [](Scene& s) { s.read(other_gpu, 0, 4); },
-      [](Scene& s) { s.read(Device::host()); },
-      [](Scene& s) { s.write(other_gpu, 0, n, 300); },
+/// Writes, reads and combinations on three devices, of which each needs some of what the others have.
+std::vector<Act> acts_on(Device first, Device second) {
+  return {
+      [=](Scene& s) { s.write(Device::host(), 0, n, 100); },
+      [=](Scene& s) { s.read(first); },
+      [=](Scene& s) { s.write(first, 2, 5, 200); },
+      [=](Scene& s) { s.read(second); },
+      [=](Scene& s) { s.add_one_to_each(second, 4, 7); },
+      [=](Scene& s) { s.read(Device::host(), 0, 3); },
+      [=](Scene& s) { s.add(first, 10); },
+      [=](Scene& s) { s.add(second, 20); },
+      [=](Scene& s) { s.add(Device::host(), 40); },
+      [=](Scene& s) { s.read(second, 0, 4); },
+      [=](Scene& s) { s.read(Device::host()); },
+      [=](Scene& s) { s.write(second, 0, n, 300); },
   };
+}
+
+TEST_P(DeviceLoss, at_every_position_of_a_sequence_values_are_right_or_errors) {
   for (const Checks checks : {Checks::none, Checks::checksums, Checks::guard})
-    expect_no_wrong_value(acts, GetParam(), checks);
+    expect_no_wrong_value(acts_on(gpu, other_gpu), GetParam(), checks);
 }
 
 TEST_P(DeviceLoss, all_short_sequences_are_right_or_errors) {
@@ -340,6 +360,140 @@ TEST_P(DeviceLoss, leases_that_are_open_there_can_be_closed) {
     loss_of([&] { a.read(); });
     loss_of([&] { b.read(); });
     EXPECT_EQ(c.read().data<const double>()[0], 3);
+  }
+}
+
+// Cards.
+
+constexpr Device card = Device::cuda(0), other_card = Device::cuda(1);
+
+/// Ends a process of a test's own, which prints here what is wrong.
+[[noreturn]] void end_alone() {
+  const testing::TestResult& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
+  for (int i = 0; i < result.total_part_count(); ++i)
+    if (result.GetTestPartResult(i).failed())
+      std::fprintf(stderr, "line %d: %s\n", result.GetTestPartResult(i).line_number(),
+                   result.GetTestPartResult(i).message());
+  std::_Exit(result.Failed() ? 1 : 0);
+}
+#define TRANSHIP_EXPECT_GOOD_ALONE(body) EXPECT_EXIT((body(), end_alone()), testing::ExitedWithCode(0), "")
+
+class CardLossOfBuffers : public testing::Test {
+ protected:
+  enum class Stray { copy, fill };
+
+  void SetUp() override {
+    if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+  }
+  static bool has_two() { return test::cards_here().count > 1; }
+  /// Waits that do not end at once do not end in time, which is another error.
+  static DevicesOptions options() {
+    DevicesOptions out = test::options_of(test::DeviceCase::card);
+    out.wait_timeout_ns = std::int64_t(60) * 1'000'000'000;
+    return out;
+  }
+  /// Gives a card a kernel that writes where there is no memory. The card is lost when the kernel runs.
+  static void lose(Devices& devices, Device device, Stray stray = Stray::copy) {
+    loss_of([&] {
+      auto* const memory = static_cast<std::byte*>(devices.driver(devices.memory_of(device)).allocate(4096));
+      // Rows are a terabyte apart.
+      const CopyBlock beyond{
+          .dims = 2, .extents = {5, 33}, .source_strides = {8, 64}, .target_strides = {(long long)1 << 40, 64}};
+      const double zero = 0;
+      if (stray == Stray::copy)
+        devices.stream(device).copy(beyond, 8, memory, memory);
+      else
+        devices.stream(device).fill(beyond, 8, &zero, memory);
+    });
+  }
+  static void set(Buffer& buffer, Device device, Index upper, double value, CallSite site = CallSite::here()) {
+    const Lease lease = buffer.write({.device = device, .region = Region::interval(0, upper)}, site);
+    test::run_kernel<double>(lease, 0, upper, [=](double* data) { std::fill_n(data, upper, value); });
+  }
+  static double first_of(Buffer& buffer, Device device) {
+    double out = 0;
+    const Lease lease = buffer.read({.device = device});
+    test::run_kernel<const double>(lease, 0, 1, [&](const double* data) { out = data[0]; });
+    finish(lease.stream().event(), Deadline::after_seconds(60));
+    return out;
+  }
+};
+
+TEST_F(CardLossOfBuffers, ends_waits_and_leases_and_names_what_was_only_there) {
+  for (const Stray stray : {Stray::copy, Stray::fill}) {
+    const auto body = [&] {
+      Devices devices(options());
+      const auto made = [&](const char* name) {
+        return Buffer(ElementType::f64, {n}, {.name = name, .checks = Checks::none, .devices = &devices});
+      };
+      Buffer there = made("there"), both = made("both"), opened = made("opened"), fetched = made("fetched");
+      set(there, Device::host(), n, 1);
+      set(there, card, 4, 2, CallSite{"model.cpp", 2});
+      set(both, Device::host(), n, 3);
+      EXPECT_EQ(first_of(both, card), 3);
+      set(opened, Device::host(), n, 4);
+      set(fetched, card, n, 5);
+      EXPECT_EQ(first_of(fetched, other_card), 5);
+      const auto own = devices.make_stream(card);
+      {
+        const Lease write = opened.write({.device = card, .region = Region::interval(0, 2)});
+        const Lease add = both.accumulate(Combine::sum, {.device = card});
+        lose(devices, card, stray);
+        const std::string loss = loss_of([&] { finish(devices.stream(card).event(), Deadline::after_seconds(60)); });
+        EXPECT_TRUE(has(loss, "cuda:0 was lost")) << loss;
+        EXPECT_EQ(loss_of([&] { run_on(write.stream(), [] {}); }), loss);
+        EXPECT_EQ(loss_of([&] { finish(own->event(), Deadline::after_seconds(60)), run_on(*own, [] {}); }), loss);
+        if (has_two()) EXPECT_EQ(devices.losses(), 1);
+      }
+      const std::string only = loss_of([&] { there.read(); });
+      EXPECT_TRUE(has(only, "[0, 4)") && has(only, "model.cpp:2") && has(only, "cuda:0")) << only;
+      const std::string refused = loss_of([&] { both.read({.device = card}, CallSite{"model.cpp", 3}); });
+      EXPECT_TRUE(has(refused, "'both'") && has(refused, "model.cpp:3") && has(refused, "cuda:0 was lost")) << refused;
+      EXPECT_TRUE(has(loss_of([&] { opened.read(); }), "[0, 2)"));
+      EXPECT_EQ(there.read({.region = Region::interval(4, n)}).data<const double>()[4], 1);
+      EXPECT_EQ(opened.read({.region = Region::interval(2, n)}).data<const double>()[2], 4);
+      loss_of([&] { both.read(); });  // the sum was in the card's memory
+      set(both, Device::host(), n, 6);
+      if (!has_two()) return;
+      // The other card goes on, with what it has and with what it is given.
+      EXPECT_EQ(first_of(fetched, other_card), 5);
+      EXPECT_EQ(first_of(fetched, Device::host()), 5);
+      EXPECT_EQ(first_of(both, other_card), 6);
+      set(there, other_card, n, 7);
+      EXPECT_EQ(first_of(there, Device::host()), 7);
+      EXPECT_EQ(devices.losses(), 1);
+    };
+    TRANSHIP_EXPECT_GOOD_ALONE(body);
+  }
+}
+
+TEST_F(CardLossOfBuffers, at_every_position_of_a_sequence_values_are_right_or_errors) {
+  const std::vector<Act> acts = acts_on(card, Device::host());
+  for (std::size_t position = 0; position <= acts.size(); ++position) {
+    const auto body = [&] {
+      Scene scene(options(), "cuda:", position % 2 == 0 ? Checks::none : Checks::guard);
+      const auto read_all = [&] {
+        for (const Device device : {Device::host(), card, other_card}) scene.read(device);
+      };
+      for (std::size_t i = 0; i < acts.size(); ++i) {
+        if (i == position) lose(scene.devices(), card);
+        acts[i](scene);
+      }
+      if (position == acts.size()) lose(scene.devices(), card);
+      read_all();
+      scene.drain({card, other_card});
+      read_all();
+      EXPECT_TRUE(scene.is_lost(card));
+      scene.write(Device::host(), 0, n, 1000);
+      const int before = scene.errors;
+      read_all();
+      EXPECT_EQ(scene.errors - before, scene.losses()) << "only devices that are lost";
+      if (has_two()) EXPECT_EQ(scene.losses(), 1);
+    };
+    SCOPED_TRACE("the card is lost before act " + std::to_string(position));
+    TRANSHIP_EXPECT_GOOD_ALONE(body);
+    if (HasFailure()) return;
   }
 }
 
