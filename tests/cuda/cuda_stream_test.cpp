@@ -482,12 +482,6 @@ TEST(CardLoss, the_end_of_the_process_is_none) {
   EXPECT_EXIT((older_than_the_driver.use(), std::exit(0)), testing::ExitedWithCode(0), "");
 }
 
-int cards_here() {
-  for (const DeviceFamily& family : device_families())
-    if (family.kind == CudaDevices::kind) return family.state().count;
-  return 0;
-}
-
 /// A copy to where no memory is.
 void lose_card(Stream& stream, Driver& driver) {
   auto* const memory = static_cast<std::byte*>(driver.allocate(4096));
@@ -502,7 +496,7 @@ void lose_card(Stream& stream, Driver& driver) {
 }
 
 TEST(CardLoss, streams_that_wait_for_each_other_go_on_when_another_card_is_lost) {
-  if (cards_here() < 2) GTEST_SKIP() << "it needs two cards";
+  if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto go_on = [] {
     alarm(60);
@@ -538,7 +532,7 @@ TEST(CardLoss, streams_that_wait_for_each_other_go_on_when_another_card_is_lost)
 }
 
 TEST(CardLoss, a_stream_is_lost_with_what_streams_of_its_own_card_wait_for) {
-  if (cards_here() < 2) GTEST_SKIP() << "it needs two cards";
+  if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto end = [] {
     alarm(60);
@@ -599,14 +593,14 @@ TEST_F(Cards, memory_that_is_imported_is_the_cards) {
   refused(mine.data(), 1, "the driver of card 0 does not know", *devices);
   refused(freed, 1, "the driver of card 0 does not know", *devices);
   refused(on_card.data(), 100'000'000, "byte 79200000007 of the", *devices);
-  if (cards_here() > 1) {
+  if (test::cards_here().count > 1) {
     Devices others({.kinds = {CudaDevices{.cards = {1}}}});
     refused(on_card.data(), 1, "is memory of card 0, not of card 1", others);
   }
 }
 
 TEST_F(Cards, memory_that_others_have_allocated_on_another_card_is_reached) {
-  if (cards_here() < 2) GTEST_SKIP() << "it needs two cards";
+  if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
   constexpr Index n = 300;
   const auto& cu = contract::calls_of_this_process();
   Devices both({.kinds = {CudaDevices{.cards = {0, 1}}}});
@@ -633,6 +627,23 @@ TEST_F(Cards, memory_that_others_have_allocated_on_another_card_is_reached) {
     for (Index i = 0; i < n; ++i)
       ASSERT_EQ(lease.data<const std::uint64_t>()[2 * i], 0x700000007u) << i << (is_of_pool ? ", of a pool" : "");
   }
+}
+
+TEST_F(Cards, a_stream_reaches_another_cards_memory_or_says_that_it_does_not) {
+  if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
+  Devices both({.kinds = {CudaDevices{.cards = {0, 1}}}});
+  Driver& others = both.driver(both.memory_of(Device::cuda(1)));
+  const Bytes here(both.driver(both.memory_of(card)), Where::card, 4096), there(others, Where::card, 4096);
+  auto mine = both.make_stream(card);
+  const auto copied = attempt([&] {
+    mine->copy(row_of(100, 8), 8, there.data(), here.data());
+    finish(mine->event(), soon());
+  });
+  EXPECT_EQ(copied.ok(), both.driver(both.memory_of(card)).reaches(Device::cuda(1)));
+  if (copied.ok()) return;
+  EXPECT_EQ(copied.error().code(), ErrorCode::invalid_use);
+  EXPECT_NE(copied.error().message().find("a stream of cuda:0 does not reach the memory of card 1"), std::string::npos)
+      << copied.error().message();
 }
 
 TEST_F(Cards, a_list_of_moves_names_bases_that_it_cannot_use) {
