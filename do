@@ -166,12 +166,14 @@ do_device() {
 find_nvcc() { PATH=$PATH:/usr/local/cuda/bin command -v nvcc; }
 
 # Sets device_options and device_targets: what runs on a card is compiled where nvcc is.
-choose_device() {
+choose_device() { # [ARCHITECTURES OF THE BACK-END]
   device_options=(-DTRANSHIP_DEVICE=OFF) device_targets=()
   local nvcc
   nvcc=$(find_nvcc) || { say "== no nvcc: what runs on a card is not compiled"; return 0; }
-  # Nothing of it runs here, and to optimize kernels takes six times as long as to compile them.
-  device_options=(-DTRANSHIP_DEVICE=ON "-DCMAKE_CUDA_COMPILER=$nvcc" "-DTRANSHIP_DEVICE_OPTIONS=-Xcicc=-O1;-Xptxas=-O1")
+  # The back-end is compiled for the default architecture, or for those that are named.
+  # Nothing else of it runs here, and to optimize kernels takes six times as long as to compile them.
+  device_options=(-DTRANSHIP_DEVICE=ON "-DCMAKE_CUDA_COMPILER=$nvcc" "-DTRANSHIP_DEVICE_OPTIONS=-Xcicc=-O1;-Xptxas=-O1"
+    "-DTRANSHIP_CUDA_ARCHITECTURES=${1:-90}")
   device_targets=(device_programs device_library_programs)
 }
 
@@ -622,7 +624,7 @@ do_ci() {
   # An optimizer that assumes what it may, on the tests as well, takes twice as long to compile them: before a release.
   local test_options="-O1;-fstrict-aliasing"
   [[ $long ]] && test_options=
-  choose_device
+  choose_device ${long:+"80;90;100"}
   # The back-end for cards on software cards. Its random plans are a share of TRANSHIP_TEST_CASES (tests/cuda/plans_test.cpp):
   # 500 of them with each of three seeds, and 20,000 in a long run.
   local labels=("${optimized[@]}")
@@ -726,8 +728,9 @@ usage: ./do COMMAND [argument...]
                       bench cluster [--json FILE] [--rounds N] [--wire RATE_MBIT,DELAY_US] [--mpi LIST]: two test hosts; as root
   bundle              gather what tranship is built with into .bundle, for machines without packages
                       (TRANSHIP_BUNDLE=.bundle ./do test builds and tests from it)
-  device [--minutes N] [--dry] [--software] [--only REGEX] [--out DIR] [--programs FOLDER]
-                      what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default;
+  device [--minutes N] [--build-minutes N] [--dry] [--software] [--only REGEX] [--out DIR] [--programs FOLDER]
+                      what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default, of
+                      which 4 may be builds;
                       --software: what of it needs no card, on software cards
   docs                build the site of the documentation in build/docs/site, with a search that needs no network
   wheel               build a Python wheel with all libraries in it, in build/wheel

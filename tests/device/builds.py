@@ -3,6 +3,7 @@ library.
 
 The steps of the first stage run during the builds, so they measure no times.
 """
+import math
 import os
 import pathlib
 import re
@@ -25,10 +26,12 @@ def path_of(tool):
 class Build:
     """Runs `commands` one after the other; the last one makes programs in `folder`/bin.
 
-    `key` names everything that they depend on except the sources. A different key makes the folder anew."""
+    `key` names everything that they depend on except the sources. A different key makes the folder anew. A build that
+    has not ended after `limit_s` is stopped, and what needs its programs is skipped."""
 
-    def __init__(self, name, folder, key, commands, log, environment=None):
+    def __init__(self, name, folder, key, commands, log, environment=None, limit_s=math.inf):
         self.name, self.folder, self.key, self.log = name, folder, key, log
+        self.limit_s, self.is_too_long = limit_s, False
         self.environment = environment
         self.commands = [[str(word) for word in command] for command in commands]
         self.trouble = ""
@@ -57,7 +60,10 @@ class Build:
                         return
                     self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                                     env=self.environment, start_new_session=True)
-                    code = self.process.wait()
+                    code = self.wait(began)
+                    if self.is_too_long:
+                        self.trouble = f"it was stopped after {self.limit_s:g} s"
+                        break
                     if code:
                         self.trouble = f"{pathlib.Path(command[0]).name} ended with status {code}"
                         break
@@ -72,19 +78,34 @@ class Build:
             for line in errors[:60] + ["..."] + lines[-40:]:
                 self.log(f"    {line}")
 
+    def wait(self, began):
+        """Returns the status of the command that runs, after it has ended or the build has reached its limit."""
+        left_s = began + self.limit_s - time.monotonic()
+        try:
+            return self.process.wait(None if left_s == math.inf else max(0, left_s))
+        except subprocess.TimeoutExpired:
+            self.is_too_long = True
+            self.kill()
+            return self.process.wait()
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
     def stop(self):
         self.is_stopped = True
         if self.process and self.process.poll() is None:
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            self.kill()
 
     def program(self, name, wait_s):
         """Waits up to `wait_s` for the build; returns the program's path and None, or None and (status, reason)."""
         self.thread.join(max(0, wait_s))
         if self.thread.is_alive():
             return None, ("skipped", "the build took all the time")
+        if self.is_too_long:
+            return None, ("skipped", f"the build took longer than {self.limit_s:g} s and was stopped")
         path = self.folder / "bin" / name
         if path.exists():
             return path, None
@@ -124,8 +145,8 @@ def environment(root):
     return dict(os.environ, **(bundle.environment(folder) if folder.exists() else {}))
 
 
-def start(root, architecture, log):
-    """Starts both builds and returns {"alone": Build, "library": Build}."""
+def start(root, architecture, log, limit_s=math.inf):
+    """Starts both builds, of which each may take `limit_s`, and returns {"alone": Build, "library": Build}."""
     missing = [tool for tool in TOOLS if not path_of(tool)]
     if missing:
         none = NoBuild(f"nothing can be built: there is no {', no '.join(missing)} here")
@@ -143,11 +164,12 @@ def start(root, architecture, log):
 
     return {
         "alone": Build("alone", folder / "alone", key,
-                       [[*cmake, "-S", root / "tests/device", "-B", folder / "alone"], ninja("alone", "device_programs")], log, variables),
+                       [[*cmake, "-S", root / "tests/device", "-B", folder / "alone"], ninja("alone", "device_programs")],
+                       log, variables, limit_s),
         "library": Build("library", folder / "library", key,
                          [[*cmake, "-S", root, "-B", folder / "library", "-DTRANSHIP_DEVICE=ON", "-DTRANSHIP_TESTS=ON",
                            "-DTRANSHIP_TESTED_LAYERS=memory;cuda", "-DTRANSHIP_TEST_OPTIONS=-O1", "-DTRANSHIP_HOUSE=OFF", "-DTRANSHIP_BENCHMARKS=ON",
                            "-DTRANSHIP_VSIP=OFF", "-DTRANSHIP_PYTHON=OFF", f"-DTRANSHIP_NVCC={nvcc}",
                            f"-DTRANSHIP_CUDA_ARCHITECTURES={architecture}"],
-                          ninja("library", "device_library_programs")], log, variables),
+                          ninja("library", "device_library_programs")], log, variables, limit_s),
     }

@@ -25,6 +25,8 @@ import report
 import stages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The builds may take this share of the time: 4 of 9 minutes.
+BUILD_SHARE = 4 / 9
 # A step does not start when less time than this is left.
 USEFUL_S = 3
 # A program may take this long to end after SIGTERM, and after SIGKILL. One that hangs in the driver is left behind.
@@ -155,7 +157,8 @@ class Device:
         if options.programs:
             self.builds = dict.fromkeys(("alone", "library"), builds.Built(options.programs))
         elif self.machine.cards:
-            self.builds = builds.start(ROOT, self.machine.architecture, self.report.log)
+            limit_s = 60 * (options.build_minutes or BUILD_SHARE * options.minutes)
+            self.builds = builds.start(ROOT, self.machine.architecture, self.report.log, limit_s)
 
     def facts(self):
         commit = self.options.commit
@@ -226,6 +229,8 @@ class Device:
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="./do device", description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=9, help="all of it ends by then (default: 9)")
+    parser.add_argument("--build-minutes", type=float, metavar="N",
+                        help="a build that takes longer is stopped, and its steps are skipped (default: 4/9 of all minutes)")
     parser.add_argument("--dry", action="store_true", help="show the steps, all of them skipped")
     parser.add_argument("--software", action="store_true", help="on software cards: what needs a real one is skipped")
     parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER", help="where the programs are, if they have been built")
@@ -236,6 +241,8 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if not 0 < options.minutes <= 24 * 60:
         parser.error(f"--minutes is between 0 and 1440, not {options.minutes:g}")
+    if options.build_minutes is not None and not options.build_minutes > 0:
+        parser.error(f"--build-minutes is more than 0, not {options.build_minutes:g}")
     try:
         re.compile(options.only)
     except re.error as error:

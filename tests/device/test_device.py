@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -107,8 +108,8 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.go(lacks, step("no tool", "", needs=(stages.tool("no-such-tool"),))), ["skipped", "skipped"])
         self.assertIn("no_such_module_at_all", self.results["lacks"]["why"])
 
-    def build(self, *commands, key="1"):
-        made = builds.Build("trial", pathlib.Path(self.folder.name, "build"), key, commands, lambda _: None)
+    def build(self, *commands, key="1", **more):
+        made = builds.Build("trial", pathlib.Path(self.folder.name, "build"), key, commands, lambda _: None, **more)
         self.addCleanup(made.stop)
         return made
 
@@ -127,6 +128,29 @@ class Runs(unittest.TestCase):
         began = time.monotonic()
         self.assertEqual(self.build(["sleep", "600"]).program("device_x", 0.2)[1], ("skipped", "the build took all the time"))
         self.assertLess(time.monotonic() - began, 30)
+
+    def test_a_build_that_takes_too_long_is_stopped_and_its_steps_are_skipped(self):
+        pid = pathlib.Path(self.folder.name, "pid")
+        began = time.monotonic()
+        made = self.build(["sh", "-c", f"mkdir {self.folder.name}/build/bin; touch {self.folder.name}/build/bin/device_x"],
+                          ["sh", "-c", f"echo $$ >{pid}; sleep 600"], ["touch", f"{self.folder.name}/next"], limit_s=1.5)
+        self.assertEqual(made.program("device_x", 60), (None, ("skipped", "the build took longer than 1.5 s and was stopped")))
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertFalse(pathlib.Path("/proc", pid.read_text().strip()).exists())
+        self.assertFalse(pathlib.Path(self.folder.name, "next").exists())
+        needs = step("needs", f"print('{FIGURE}')", needs=(lambda _: made.program("device_x", 60)[1],))
+        self.assertEqual(self.go(needs, step("next", f"print('{FIGURE}')")), ["skipped", "run"])
+        self.assertIn("the build took longer than 1.5 s", self.page)
+
+    def test_builds_have_four_of_nine_minutes(self):
+        limits = []
+        with unittest.mock.patch.object(builds, "start", lambda *words: limits.append(words[-1]) or {}):
+            class WithCard(AMachine):
+                cards = [{"name": "a card", "driver": "1", "architecture": "90"}]
+            for words in ([], ["--minutes", "18"], ["--build-minutes", "1.5"]):
+                with contextlib.closing(device.Device(device.parse([*words, "--commit", "x"]), self.out, WithCard)):
+                    pass
+        self.assertEqual([round(limit) for limit in limits], [240, 480, 90])
 
     def test_a_build_of_something_else_begins_anew(self):
         kept = pathlib.Path(self.folder.name, "build/kept")
@@ -211,7 +235,7 @@ class Runs(unittest.TestCase):
         self.assertEqual((ended["findings"][0]["answer"], ended["status"], ended["why"]), ("a", "failed", "it was ended from outside"))
 
     def test_bad_options_are_refused(self):
-        for words in (["--minutes", "0"], ["--minutes", "x"], ["--minutes", "-3"], ["--only", "("], ["--what"]):
+        for words in (["--minutes", "0"], ["--minutes", "x"], ["--minutes", "-3"], ["--build-minutes", "0"], ["--only", "("], ["--what"]):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
                 device.parse(words)
             self.assertEqual(ended.exception.code, 2, words)

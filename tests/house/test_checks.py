@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_amounts
 import check_circles
+import check_fatbin
 import check_header
 import check_includes
 import check_manual
@@ -51,6 +52,26 @@ class Statics(unittest.TestCase):
 
     def test_others_are_fine(self):
         self.assertEqual(check_statics.problems_in("b.cpp.o:   U atexit_of_mine\nb.cpp.o:   U __cxa_guard_acquire\n"), [])
+
+
+class Fatbin(unittest.TestCase):
+    @staticmethod
+    def fatbin(*entries):
+        body = b"".join(check_fatbin.ENTRY.pack(kind, 257, 64, 8, 0, 0, 0, 0, architecture) + bytes(64 - check_fatbin.ENTRY.size + 8)
+                        for kind, architecture in entries)
+        return check_fatbin.FILE.pack(check_fatbin.MAGIC, 1, 16, len(body)) + body
+
+    def test_all_is_there(self):
+        self.assertEqual(check_fatbin.problems_in(self.fatbin((2, 80), (1, 80), (2, 90), (1, 90)), ("80", "90")), [])
+
+    def test_code_of_an_architecture_is_missing(self):
+        found = check_fatbin.problems_in(self.fatbin((2, 80), (1, 80), (1, 90)), ("80", "90"))
+        self.assertEqual(found, ["there is no code for 90; it has PTX for 80, PTX for 90, code for 80"])
+
+    def test_other_files(self):
+        for data in (b"", b"x" * 100, self.fatbin((2, 80))[:-1], check_fatbin.FILE.pack(check_fatbin.MAGIC, 1, 16, 40) + bytes(40)):
+            with self.assertRaises(ValueError):
+                check_fatbin.problems_in(data, ("80",))
 
 
 class Includes(Folder):
