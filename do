@@ -636,7 +636,7 @@ do_ci() {
     --label-regex "^($(IFS='|'; echo "house|example|python|device|${labels[*]}"))\$"
   if ((${#device_targets[@]})); then
     stage "what runs on a card, on software cards"
-    # As on a machine with a card, whose limits are too short for more cases.
+    # It runs with the number of cases that a machine with a card has, whose limits are too short for more.
     (unset TRANSHIP_TEST_LONG TRANSHIP_TEST_CASES && started_in=$PWD \
       && do_device --software --minutes 3 --programs build/release/bin --out build/device-software)
   fi

@@ -38,7 +38,7 @@ CUresult allocate_ordered(State& all, Stream& stream, const Pool& pool, CUdevice
   return CUDA_SUCCESS;
 }
 
-/// The pool of this number; null for memory of none.
+/// The pool with a number; null where there is no pool of that number.
 CUmemoryPool pool_of(State& all, std::uint64_t number) {
   const Lock lock(all.mutex);
   Pool* found = nullptr;

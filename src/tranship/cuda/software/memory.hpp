@@ -83,7 +83,7 @@ class Memory {
   void release(Address first);
   /// Sets whether the kernels of `card` use the allocations of `owner` that are of no pool, from now on.
   void let_reach(int card, int owner, bool may);
-  /// Sets likewise how they use the allocations of a pool.
+  /// Sets whether the kernels of `card` load from and store to the allocations of a pool, from now on.
   void let_reach_pool(int card, std::uint64_t pool, bool may_load, bool may_store);
   bool has_memory_of(std::uint64_t pool) const;
 
