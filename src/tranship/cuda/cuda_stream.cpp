@@ -673,6 +673,49 @@ void CudaStream::launch_over(CUkernel kernel, unsigned groups, void* all_args) {
                      1, 1, packing::pack_lanes, 1, 1, 0, handle(), all, nullptr);
 }
 
+/// Computes what the card cannot, in the order of the stream: pinned memory holds the elements of both sides, and
+/// `compute(block, source, target)` gets them there with a block of the same extents.
+template <class F>
+void CudaStream::compute_on_host(const CopyBlock& whole, int size, const void* source, Side source_side, void* target,
+                                 Side target_side, bool reads_target, const F& compute) {
+  const int width = std::min(size, 16);
+  // A wider element is moved part by part.
+  const auto move_one = [&](CopyBlock all, const std::byte* first, std::byte* last) {
+    if (size > width) {
+      all.extents[all.dims] = size / width;
+      all.source_strides[all.dims] = all.target_strides[all.dims] = width;
+      ++all.dims;
+    }
+    StreamCopy one{all, width, first, last};
+    canonicalise(one.block, width);
+    move({&one, 1});
+  };
+  const auto compute_part = [&](const CopyBlock& block, const std::byte* part_source, std::byte* part_target) {
+    const auto bytes = std::size_t(element_count(block)) * std::size_t(size);
+    CopyBlock host = block;
+    const std::byte* from = part_source;
+    std::byte* to = part_target;
+    if (source_side == Side::card) {
+      std::byte* const fetched = stage(bytes);
+      detail::dense_strides(block, size, host.source_strides);
+      move_one(with_dense_target(block, size), part_source, fetched);
+      from = fetched;
+    }
+    if (target_side == Side::card) {
+      to = stage(bytes);
+      detail::dense_strides(block, size, host.target_strides);
+      CopyBlock current = block;
+      std::copy_n(block.target_strides, block.dims, current.source_strides);
+      if (reads_target) move_one(with_dense_target(current, size), part_target, to);
+    }
+    call_on_host(kernel_of([host, compute, from, to] { compute(host, from, to); }));
+    if (target_side == Side::card) move_one(with_dense_source(block, size), to, part_target);
+    give();
+  };
+  for_each_part(whole, size, static_cast<const std::byte*>(source), static_cast<std::byte*>(target), stage_bytes_max,
+                compute_part);
+}
+
 // Lists that are prepared.
 
 std::shared_ptr<const PreparedMoves> CudaStream::prepare(std::span<const BlockMove> moves,
@@ -883,48 +926,6 @@ void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, 
   MapArgs args{};
   launch(kernel, list, args, &args);
   give();
-}
-
-/// Computes what the card cannot, in the order of the stream: pinned memory holds the elements of both sides, and
-/// `compute` gets them there with a block of the same extents.
-void CudaStream::compute_on_host(const CopyBlock& whole, int size, const void* source, Side source_side, void* target,
-                                 Side target_side, bool reads_target, const HostFunction& compute) {
-  const int width = std::min(size, 16);
-  // A wider element is moved part by part.
-  const auto move_one = [&](CopyBlock all, const std::byte* first, std::byte* last) {
-    if (size > width) {
-      all.extents[all.dims] = size / width;
-      all.source_strides[all.dims] = all.target_strides[all.dims] = width;
-      ++all.dims;
-    }
-    StreamCopy one{all, width, first, last};
-    canonicalise(one.block, width);
-    move({&one, 1});
-  };
-  const auto compute_part = [&](const CopyBlock& block, const std::byte* part_source, std::byte* part_target) {
-    const auto bytes = std::size_t(element_count(block)) * std::size_t(size);
-    CopyBlock host = block;
-    const std::byte* from = part_source;
-    std::byte* to = part_target;
-    if (source_side == Side::card) {
-      std::byte* const fetched = stage(bytes);
-      detail::dense_strides(block, size, host.source_strides);
-      move_one(with_dense_target(block, size), part_source, fetched);
-      from = fetched;
-    }
-    if (target_side == Side::card) {
-      to = stage(bytes);
-      detail::dense_strides(block, size, host.target_strides);
-      CopyBlock current = block;
-      std::copy_n(block.target_strides, block.dims, current.source_strides);
-      if (reads_target) move_one(with_dense_target(current, size), part_target, to);
-    }
-    call_on_host(kernel_of([host, compute, from, to] { compute(host, from, to); }));
-    if (target_side == Side::card) move_one(with_dense_source(block, size), to, part_target);
-    give();
-  };
-  for_each_part(whole, size, static_cast<const std::byte*>(source), static_cast<std::byte*>(target), stage_bytes_max,
-                compute_part);
 }
 
 }  // namespace tranship::cuda

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -139,9 +138,9 @@ class CudaStream final : public Stream {
   void capture_list(CUgraph graph, const std::shared_ptr<const CardMoves>& moves, std::span<std::byte* const> bases);
   void check_reached(const CardMoves& list, std::span<std::byte* const> bases);
   void move_by_host(const BlockMove& one, std::span<std::byte* const> bases);
-  using HostFunction = std::function<void(const CopyBlock& block, const void* source, void* target)>;
+  template <class F>
   void compute_on_host(const CopyBlock& block, int size, const void* source, Side source_side, void* target,
-                       Side target_side, bool reads_target, const HostFunction& compute);
+                       Side target_side, bool reads_target, const F& compute);
 
   Unit& unit_;
   std::atomic<std::uint64_t> given_ = 0, done_ = 0;
