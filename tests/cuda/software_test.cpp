@@ -13,7 +13,10 @@
 #include <tranship/base/error.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/base/sanitizers.hpp>
+#include <tranship/cuda/list_image.hpp>
 #include <tranship/cuda/software/lane.hpp>
+#include <tranship/kernels/host/piece_list.hpp>
+#include <tranship/kernels/strided_copy.hpp>
 
 #include "cuda/contract/cases.hpp"
 #include "cuda/contract/kernels.hpp"
@@ -178,6 +181,40 @@ struct ManyStores {
   }
 };
 
+/// A lane whose block leaves out every second barrier: the first, third and so on, or the others.
+class LaxLane : public SoftwareLane {
+ public:
+  LaxLane(const SoftwareLane& lane, int left_out) : SoftwareLane(lane), left_out_(left_out) {}
+
+  class Block {
+   public:
+    explicit Block(const LaxLane& lane) : lane_(lane) {}
+    void sync(KernelSite where = KernelSite::here()) const {
+      if (lane_.barriers_++ % 2 != lane_.left_out_) lane_.SoftwareLane::block().sync(where);
+    }
+
+   private:
+    const LaxLane& lane_;
+  };
+  Block block() const { return Block(*this); }
+
+ private:
+  int left_out_;
+  mutable int barriers_ = 0;
+};
+
+struct alignas(16) TileRoom {
+  unsigned char bytes[packing::room_bytes];
+};
+/// The kernel of tiles as the back-end has it, or without one of its two barriers for each tile.
+enum class LeftOut { none = -1, before_stores = 0, before_loads = 1 };
+template <LeftOut left_out>
+struct MoveTiled {
+  void operator()(const SoftwareLane& lane, const cuda::MoveArgs& args) const {
+    cuda::move_tiled_body(LaxLane(lane, int(left_out)), lane, args, lane.shared<TileRoom>().bytes);
+  }
+};
+
 /// As many lanes as a launch has, of which each does nothing.
 struct Nothing {
   void operator()(const SoftwareLane&, const Words&) const {}
@@ -190,6 +227,12 @@ struct Nothing {
   register_kernel(twin_of<Words>("contract_transpose33", Transpose<33>(), 1024, sizeof(Transpose<33>::Tile)));
   register_kernel(twin_of<Words>("contract_nothing", Nothing()));
   register_kernel(twin_of<Words>("contract_many_stores", ManyStores()));
+  const auto tiled = [](const char* name, auto body) {
+    register_kernel(twin_of<cuda::MoveArgs>(name, body, packing::pack_lanes, sizeof(TileRoom)));
+  };
+  tiled("contract_tiled", MoveTiled<LeftOut::none>());
+  tiled("contract_tiled without a barrier before stores", MoveTiled<LeftOut::before_stores>());
+  tiled("contract_tiled without a barrier before loads", MoveTiled<LeftOut::before_loads>());
   return true;
 }();
 
@@ -280,6 +323,103 @@ TEST(SoftwareCard, CountsBankConflicts) {
     EXPECT_EQ(counts.shared_passes, pitch == 32 ? 32 + 32 * 32 : 64);
   }
   ASSERT_EQ(cu.cuMemFree(memory), CUDA_SUCCESS);
+}
+
+/// A transpose of elements that one launch of a tiled kernel moves.
+class TiledTranspose {
+ public:
+  TiledTranspose(Bench& bench, int width, long long rows, long long columns)
+      : bench_(bench), source_(std::size_t(width * rows * columns)), list_({16, 16}) {
+    SplitMix64 random(source_.size());
+    for (unsigned char& byte : source_) byte = static_cast<unsigned char>(random.next());
+    move_.width = width;
+    move_.target_base = 1;
+    move_.block.dims = 2;
+    move_.block.extents[0] = rows, move_.block.extents[1] = columns;
+    move_.block.source_strides[0] = columns * width, move_.block.source_strides[1] = width;
+    move_.block.target_strides[0] = width, move_.block.target_strides[1] = rows * width;
+    list_.add(move_);
+    list_.lay_out(1);
+    from_ = allocated(bench, source_.size());
+    to_ = allocated(bench, source_.size());
+    EXPECT_EQ(bench.cu.cuMemcpy(from_, CUdeviceptr(source_.data()), source_.size()), CUDA_SUCCESS);
+    EXPECT_EQ(bench.cu.cuStreamSynchronize(nullptr), CUDA_SUCCESS);
+  }
+  ~TiledTranspose() {
+    EXPECT_EQ(bench_.cu.cuMemFree(from_), CUDA_SUCCESS);
+    EXPECT_EQ(bench_.cu.cuMemFree(to_), CUDA_SUCCESS);
+  }
+  TiledTranspose(const TiledTranspose&) = delete;
+
+  packing::PieceKind kind() const { return list_.pieces().at(0).kind; }
+  CUresult run(const std::string& kernel, int blocks) const {
+    cuda::MoveArgs args = {};
+    cuda::write_few(list_, args);
+    args.bases.few[0] = reinterpret_cast<unsigned char*>(from_);
+    args.bases.few[1] = reinterpret_cast<unsigned char*>(to_);
+    EXPECT_EQ(bench_.launch(kernel, blocks, int(packing::pack_lanes), args, nullptr), CUDA_SUCCESS);
+    return bench_.cu.cuCtxSynchronize();
+  }
+  bool is_right() const {
+    std::vector<unsigned char> wanted(source_.size()), got(source_.size());
+    copy(move_.block, move_.width, source_.data(), wanted.data());
+    EXPECT_EQ(bench_.cu.cuMemcpy(CUdeviceptr(got.data()), to_, got.size()), CUDA_SUCCESS);
+    return got == wanted;
+  }
+
+ private:
+  Bench& bench_;
+  std::vector<unsigned char> source_;
+  packing::PieceList list_;
+  BlockMove move_;
+  CUdeviceptr from_ = 0, to_ = 0;
+};
+
+/// Transposes of several tiles, by elements of all widths and by words.
+struct TiledCase {
+  int width;
+  long long rows, columns;
+  packing::PieceKind kind;
+};
+constexpr TiledCase tiled_cases[] = {
+    {1, 201, 150, packing::PieceKind::transposed},       {2, 131, 150, packing::PieceKind::transposed},
+    {4, 70, 130, packing::PieceKind::transposed},        {8, 70, 40, packing::PieceKind::transposed},
+    {16, 40, 70, packing::PieceKind::transposed},        {1, 200, 260, packing::PieceKind::transposed_words},
+    {2, 130, 140, packing::PieceKind::transposed_words},
+};
+
+TEST(SoftwareCard, ChecksTheTilesOfTransposes) {
+  for (const TiledCase& one : tiled_cases)
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(std::to_string(one.width) + " bytes, seed " + std::to_string(seed));
+      Bench bench(test::software_calls(seed), "no code");
+      const TiledTranspose transpose(bench, one.width, one.rows, one.columns);
+      ASSERT_EQ(transpose.kind(), one.kind);
+      for (const int blocks : {1, 3}) {
+        EXPECT_EQ(transpose.run("tiled", blocks), CUDA_SUCCESS) << cuda::software::failure_of(0);
+        EXPECT_TRUE(transpose.is_right());
+      }
+      const KernelCounts counts = cuda::software::counts_of(0, "contract_tiled");
+      EXPECT_GT(counts.shared_accesses, 0);
+      // Elements of less than a word share the words of a bank, and their columns take two passes.
+      const bool is_narrow = one.width < 4 && one.kind == packing::PieceKind::transposed;
+      EXPECT_EQ(2 * counts.shared_passes, (is_narrow ? 3 : 2) * counts.shared_passes_fewest);
+    }
+}
+
+TEST(SoftwareCard, CatchesTilesWithoutABarrier) {
+  for (const TiledCase& one : tiled_cases)
+    for (const char* kernel : {"tiled without a barrier before stores", "tiled without a barrier before loads"})
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        SCOPED_TRACE(std::to_string(one.width) + " bytes, " + kernel + ", seed " + std::to_string(seed));
+        Bench bench(test::software_calls(seed), "no code");
+        const TiledTranspose transpose(bench, one.width, one.rows, one.columns);
+        EXPECT_EQ(transpose.run(kernel, 1), CUDA_ERROR_LAUNCH_FAILED);
+        const std::string text = cuda::software::failure_of(0);
+        EXPECT_TRUE(text.find("a race") != std::string::npos || text.find("no lane has written") != std::string::npos)
+            << text;
+        cuda::software::begin_anew(seed);
+      }
 }
 
 /// The most memory that this process has had.

@@ -83,6 +83,22 @@ TRANSHIP_SHARED inline TileCorner corner_of(const Piece& piece, unsigned tile, u
   return {outer, (line - outer * tiles_down) * side, (tile - line * tiles_across) * side};
 }
 
+/// Accesses shared memory by a lane that has loads and stores, as that of a software card, which checks them.
+template <class V, class Lane>
+TRANSHIP_SHARED inline V load_shared(const Lane& lane, const V* from) {
+  if constexpr (requires { lane.template load<V>(from); })
+    return lane.template load<V>(from);
+  else
+    return *from;
+}
+template <class V, class Lane>
+TRANSHIP_SHARED inline void store_shared(const Lane& lane, V* to, const V& value) {
+  if constexpr (requires { lane.store(to, value); })
+    lane.store(to, value);
+  else
+    *to = value;
+}
+
 template <class V, class Lane, class Memory>
 TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memory, const Piece& piece,
                                             const unsigned char* source, unsigned char* target, unsigned tile,
@@ -101,11 +117,11 @@ TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memo
       values[k] = memory.template load<V>(source + source_at(piece, at.outer, r, c));
   }
   lane.block().sync();  // all lanes have read the previous tile
-  for (unsigned k = 0; k < side / lines; ++k) elements[(y + k * lines) * pitch + x] = values[k];
+  for (unsigned k = 0; k < side / lines; ++k) store_shared(lane, &elements[(y + k * lines) * pitch + x], values[k]);
   lane.block().sync();
   for (unsigned k = 0; k < side / lines; ++k) {
     const unsigned c = at.column + y + k * lines, r = at.row + x;
-    const V value = elements[x * pitch + y + k * lines];
+    const V value = load_shared(lane, &elements[x * pitch + y + k * lines]);
     if (r < piece.rows && c < piece.columns) memory.store(target + target_at(piece, at.outer, r, c), value);
   }
 }
@@ -160,13 +176,14 @@ TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory
   lane.block().sync();  // all lanes have read the previous tile
   // Rows are rotated by an exclusive or, so that neither rows nor columns of words have bank conflicts.
   for (unsigned k = 0; k < side / lines; ++k)
-    words[(y + k * lines) * warp_lanes + (x ^ ((y + k * lines) / each))] = values[k];
+    store_shared(lane, &words[(y + k * lines) * warp_lanes + (x ^ ((y + k * lines) / each))], values[k]);
   lane.block().sync();
   for (unsigned k = 0; k < warp_lanes / lines; ++k) {
     const unsigned column = y + k * lines;  // a column of words
     const unsigned c = at.column + each * column, r = at.row + each * x;
     unsigned square[each];
-    for (unsigned p = 0; p < each; ++p) square[p] = words[(each * x + p) * warp_lanes + (column ^ x)];
+    for (unsigned p = 0; p < each; ++p)
+      square[p] = load_shared(lane, &words[(each * x + p) * warp_lanes + (column ^ x)]);
     transpose_words(square);
     if (r < piece.rows && c < piece.columns)
       for (unsigned q = 0; q < each; ++q) memory.store(target + target_at(piece, at.outer, r, c + q), square[q]);
