@@ -196,7 +196,7 @@ class Device:
             return trouble
         command = [str(word) for word in step.command(self)]
         self.report.log(f"{step.name}: {' '.join(command)}")
-        variables = {"TRANSHIP_CUDA": stages.SOFTWARE_CARDS} if self.machine.is_software else {}
+        variables = dict(step.variables, **({"TRANSHIP_CUDA": stages.SOFTWARE_CARDS} if self.machine.is_software else {}))
         return StepRun(step, results, self.report.log, variables).go(command, min(step.limit_s, self.left_s()))
 
     def go(self):

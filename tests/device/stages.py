@@ -74,6 +74,7 @@ class Step:
     command: object  # a function of the Device that returns a list of words
     needs: tuple = ()
     wanted: str = ""  # text that one of its checks must have; without it the step has checked nothing
+    variables: tuple = ()  # of its environment: (name, value)
 
     @property
     def runs_on_software_cards(self):
@@ -198,9 +199,30 @@ def packing(part, about, limit_s):
 LISTS = "Prepared lists of moves, one launch each, beside a launch for each region, copies of the driver, and the card's own copy."
 
 
+CHECKER = "compute-sanitizer", "--error-exitcode", "9"
+
+
 def checked(name, checker, limit_s, *arguments, of="alone"):
     return runs(name, f"Small cases under {checker}.", limit_s, *arguments, of=of, called=f"{name} under {checker}",
-                under=("compute-sanitizer", "--error-exitcode", "9", "--tool", checker), wanted="SUMMARY")
+                under=(*CHECKER, "--tool", checker), wanted="SUMMARY")
+
+
+def checked_tests(name, checker, file, of_tests):
+    """Makes a step that runs a few tests of the library, of which some make calls of the driver fail on purpose."""
+    # Only memcheck reports calls.
+    words = (*CHECKER[1:], "--tool", checker, *(("--report-api-errors", "no") if checker == "memcheck" else ()))
+    step = script("buffers/run_tests.py", f"Small cases of the shipped kernels under {checker}.", 60, "--filter", of_tests,
+                  called=f"{name} under {checker}", programs=((file, "library"),))
+
+    def command(device):
+        script_of_tests, *rest = step.command(device)[1:]
+        return [sys.executable, script_of_tests, "--under", " ".join((builds.path_of(CHECKER[0]), *words)), *rest]
+    return dataclasses.replace(step, command=command, needs=(real_card, tool(CHECKER[0]), *step.needs), wanted="SUMMARY",
+                               variables=(("TRANSHIP_TEST_CASES", "40"),))
+
+
+# Plans that are lists of moves, and the copies of buffers and streams; without cards that are lost.
+SHIPPED_TESTS = (("plans", "test_cuda", "CardPlans.*"), ("buffers", "test_memory", "*BufferOn.*/card:*StreamContract.*moves*/card"))
 
 
 STAGES = (
@@ -257,5 +279,6 @@ STAGES = (
           for name, arguments, of in (("lanes", ("--small",), "library"), ("packing", ("--part", "checks", "--small"), "alone"),
                                       ("kernels", ("--small",), "library"))
           for checker in ("memcheck", "racecheck", "synccheck", "initcheck")),
+        *(checked_tests(name, checker, *of) for name, *of in SHIPPED_TESTS for checker in ("memcheck", "racecheck")),
     )),
 )

@@ -246,7 +246,40 @@ class Runs(unittest.TestCase):
             "attributes", "versions", "tools", "mps", "launches", "signals", "packets", "semantics", "copies", "spinning", "waits",
             "vmm", "processes", "processes under MPS", "halves", "packing ndsl", "CuPy", "packing figures", "mover",
             "torch", "Numba", *(f"{of} under {checker}" for of in ("lanes", "packing", "kernels")
-                       for checker in ("memcheck", "racecheck", "synccheck", "initcheck"))])
+                       for checker in ("memcheck", "racecheck", "synccheck", "initcheck")),
+            *(f"{of} under {checker}" for of in ("plans", "buffers") for checker in ("memcheck", "racecheck"))])
+
+    def test_shipped_kernels_run_under_a_checker(self):
+        bin = pathlib.Path(self.folder.name, "bin")
+        bin.mkdir()
+        suite = {"name": "S", "time": "0s", "testsuite": [{"name": "t", "result": "COMPLETED"}]}
+        tests = f"""import json, os, sys
+            print("these:", *sys.argv[1:], os.environ["TRANSHIP_TEST_CASES"])
+            out = next(word for word in sys.argv if "json:" in word).partition("json:")[2]
+            open(out, "w").write(json.dumps({{"testsuites": [{suite}] if "Card" in " ".join(sys.argv) else []}}))"""
+        for name, text in (("test_cuda", tests), ("test_memory", tests), ("compute-sanitizer", """import subprocess, sys
+            program = next(i for i, word in enumerate(sys.argv) if "/test_" in word)
+            print("checks:", *sys.argv[1:program], flush=True)
+            code = subprocess.run(sys.argv[program:]).returncode
+            print("========= ERROR SUMMARY: 0 errors")
+            sys.exit(code)""")):
+            (bin / name).write_text(f"#!{sys.executable}\n" + "\n".join(line.strip() for line in text.splitlines()))
+            (bin / name).chmod(0o755)
+        with unittest.mock.patch.object(builds, "path_of", lambda tool: str(bin / tool)):
+            runner = device.Device(device.parse(["--programs", str(bin), "--commit", "x", "--only", "^(plans|buffers) under"]), self.out,
+                                   AMachine)
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.closing(runner):
+                runner.go()
+        steps = json.loads((self.out / "results.json").read_text())["steps"]
+        # The stand-in for test_memory has no test that matches, which is no success.
+        self.assertEqual([(s["step"], s["status"], len(s["findings"])) for s in steps], [
+            (f"{of} under {checker}", status, 2) for of, status in (("plans", "run"), ("buffers", "failed"))
+            for checker in ("memcheck", "racecheck")])
+        self.assertEqual(steps[2]["why"], "no test matches *BufferOn.*/card:*StreamContract.*moves*/card")
+        log = (self.out / "log").read_text()
+        self.assertIn("checks: --error-exitcode 9 --tool memcheck --report-api-errors no\n", log)
+        self.assertIn("checks: --error-exitcode 9 --tool racecheck\n", log)
+        self.assertRegex(log, r"these: --gtest_filter=CardPlans\.\* \S+ 40")
 
     def test_a_step_for_software_cards_runs_another_program(self):
         bin = pathlib.Path(self.folder.name, "bin")
