@@ -253,6 +253,10 @@ STAGES = (
         on_host(runs("kernels", "Moves and arithmetic of every type.", 60, of="library"), "kernels", "--host"),
         Step("golden", "Instructions of a few kernels: widths, fences, local memory.", 60,
              lambda device: [sys.executable, FOLDER / "golden/golden.py", builds.path_of("nvcc"), SOURCES], (tool("nvcc"),)),
+        # Without a card, a test of its own looks at them.
+        Step("golden, shipped kernels", "The same of the kernels that buffers use.", 90,
+             lambda device: [sys.executable, FOLDER / "golden/golden.py", builds.path_of("nvcc"), SOURCES, "--shipped"],
+             (real_card, tool("nvcc"))),
     )),
     Stage(4, "Packing", "One launch for all pieces of a plan.", (
         on_host(packing("checks", "Random lists of moves, against a loop over cells.", 60), "packing_host"),

@@ -244,7 +244,7 @@ class Runs(unittest.TestCase):
         skipped = [s.name for stage in stages.STAGES for s in stage.steps if not s.runs_on_software_cards]
         self.assertEqual(skipped, [
             "attributes", "versions", "tools", "mps", "launches", "signals", "packets", "semantics", "copies", "spinning", "waits",
-            "vmm", "processes", "processes under MPS", "halves", "packing ndsl", "CuPy", "packing figures", "mover",
+            "vmm", "processes", "processes under MPS", "halves", "golden, shipped kernels", "packing ndsl", "CuPy", "packing figures", "mover",
             "torch", "Numba", *(f"{of} under {checker}" for of in ("lanes", "packing", "kernels")
                        for checker in ("memcheck", "racecheck", "synccheck", "initcheck")),
             *(f"{of} under {checker}" for of in ("plans", "buffers") for checker in ("memcheck", "racecheck"))])

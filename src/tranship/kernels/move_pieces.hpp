@@ -248,13 +248,17 @@ struct MapVector {
   static constexpr bool reads_target = reads_it;
   template <class V>
   TRANSHIP_SHARED V operator()(const V& source, const V& target) const {
-    // Copies, of which the compiler knows the alignment, stay in registers.
-    alignas(16) const V in = source;
-    alignas(16) V out = target;
-    const auto* from = reinterpret_cast<const unsigned char*>(&in);
-    auto* to = reinterpret_cast<unsigned char*>(&out);
+    using Word = typename VectorOf<int(Element::width)>::Type;
+    V out;
     TRANSHIP_UNROLL
-    for (unsigned at = 0; at < sizeof(V); at += unsigned(Element::width)) Element::apply(from + at, to + at);
+    for (unsigned at = 0; at < sizeof(V); at += unsigned(Element::width)) {
+      // Each number is a variable of its own, and its copies are whole words, so that a card keeps them in registers.
+      Word from, to;
+      detail::copy_bytes(&from, reinterpret_cast<const unsigned char*>(&source) + at, sizeof from);
+      detail::copy_bytes(&to, reinterpret_cast<const unsigned char*>(&target) + at, sizeof to);
+      Element::apply(reinterpret_cast<const unsigned char*>(&from), reinterpret_cast<unsigned char*>(&to));
+      detail::copy_bytes(reinterpret_cast<unsigned char*>(&out) + at, &to, sizeof to);
+    }
     return out;
   }
 };

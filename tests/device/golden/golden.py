@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""usage: golden.py NVCC SOURCES [--broken] [--disassembler NVDISASM]
+"""usage: golden.py NVCC SOURCES [--broken | --shipped] [--disassembler NVDISASM]
 
-Compiles golden.cu and looks at the instructions of its kernels: the width of loads and stores, the fences, and the local
-memory. PTX and the resources of ptxas can be had wherever nvcc is; instructions of the card are looked at, too, where
+Compiles golden.cu, or with --shipped the kernels of the back-end as the build does, and looks at the instructions of its
+kernels: the width of loads and stores, the fences, and the local memory. PTX and the resources of ptxas can be had wherever nvcc is; instructions of the card are looked at, too, where
 there is an nvdisasm. Prints findings (support/findings.hpp). --broken adds a kernel that does all of it wrongly, which
 must be found.
 """
@@ -18,7 +18,7 @@ ARCHITECTURE = "sm_90"
 SOURCE = pathlib.Path(__file__).with_name("golden.cu")
 
 # Patterns of instructions, in PTX and in the code of the card.
-WIDE_LOAD = r"\bld(?:\.global)?(?:\.nc)?\.v2\.[bfu]64\b|\bld(?:\.global)?(?:\.nc)?\.v4\.[bfu]32\b"
+WIDE_LOAD = r"\bld(?:\.global)?(?:\.nc)?(?:\.L\d::\w+)*\.(?:v2\.[bfu]64|v4\.[bfu]32)\b"
 WIDE_STORE = r"\bst(?:\.global)?\.v2\.[bfu]64\b|\bst(?:\.global)?\.v4\.[bfu]32\b"
 LOCAL = r"\b(?:ld|st)\.local\b"
 DIVISION = r"\b(?:div|rem)\.[us]64\b"
@@ -72,6 +72,24 @@ WANTED = {
 # registers cannot be; in golden_sum the compiler reserves 16 bytes that no instruction uses.
 STACK_MAX = {"golden_put_array": 700, "golden_sum": 16}
 
+# The kernels of the back-end. A lane of a list moves four vectors at a time.
+SHIPPED_SOURCE = "tranship/cuda/kernels.cu"
+SHIPPED_MOVES = {WIDE_LOAD: (4, MANY), WIDE_STORE: (4, MANY), CARD_WIDE_LOAD: (4, MANY), CARD_WIDE_STORE: (4, MANY),
+                 **ALONE, DIVISION: NONE, FULL: NONE, CARD_FULL: NONE}
+SHIPPED_MAPS = {WIDE_LOAD: (4, MANY), WIDE_STORE: (4, MANY), CARD_WIDE_LOAD: (4, MANY), CARD_WIDE_STORE: (4, MANY),
+                CARD_LOCAL: NONE, DIVISION: NONE, FULL: NONE, CARD_FULL: NONE}
+MAPS = [f"tranship_map_{of}" for of in ("bool8 i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64").split()]
+SHIPPED = {
+    "tranship_move_lean": SHIPPED_MOVES,
+    "tranship_move_deep": SHIPPED_MOVES,
+    "tranship_move_tiled": SHIPPED_MOVES,
+    "tranship_fill": {WIDE_STORE: (4, MANY), CARD_WIDE_STORE: (4, MANY), **ALONE, FULL: NONE},  # its pattern is an argument
+    **dict.fromkeys(MAPS, SHIPPED_MAPS),
+    # It converts halves by a function that the compiler does not expand, and keeps numbers in local memory meanwhile.
+    "tranship_map_f16": {pattern: count for pattern, count in SHIPPED_MAPS.items() if pattern != CARD_LOCAL},
+}
+SHIPPED_STACK_MAX = {"tranship_map_f16": 144}
+
 
 def run(*words):
     said = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -82,7 +100,7 @@ def run(*words):
 
 
 def check(name, wrong, note=""):
-    print(json.dumps({"check": name, "cases": 1, "wrong": int(wrong), "note": note}), flush=True)
+    print(json.dumps({"check": name, "cases": 1, "wrong": int(bool(wrong)), "note": note}), flush=True)
 
 
 def kernels_of_ptx(text):
@@ -106,8 +124,8 @@ def resources_of(text):
     return {name: (int(stack), int(stores) + int(loads)) for name, stack, stores, loads in found}
 
 
-def look(kind, bodies, is_of_kind):
-    for kernel, wanted in WANTED.items():
+def look(kind, wanted_of, bodies, is_of_kind):
+    for kernel, wanted in wanted_of.items():
         if kernel not in bodies:
             if kernel != "golden_broken":
                 check(f"{kernel}, {kind}", True, "there is no such kernel")
@@ -124,28 +142,33 @@ def look(kind, bodies, is_of_kind):
 
 def main(nvcc, sources, *options):
     broken = ["-DTRANSHIP_GOLDEN_BROKEN"] if "--broken" in options else []
+    is_shipped = "--shipped" in options
+    source, wanted_of, stack_max = SOURCE, WANTED, STACK_MAX
+    if is_shipped:
+        source, wanted_of, stack_max = pathlib.Path(sources, SHIPPED_SOURCE), SHIPPED, SHIPPED_STACK_MAX
     disassembler = options[options.index("--disassembler") + 1] if "--disassembler" in options else None
     disassembler = disassembler or shutil.which("nvdisasm") or shutil.which("nvdisasm", path=pathlib.Path(nvcc).parent)
     ptxas = shutil.which("ptxas", path=pathlib.Path(nvcc).parent) or "ptxas"
     with tempfile.TemporaryDirectory() as folder:
         ptx, code = pathlib.Path(folder, "golden.ptx"), pathlib.Path(folder, "golden.cubin")
-        run(nvcc, "-std=c++20", f"-arch={ARCHITECTURE}", "-I", sources, *broken, "-ptx", SOURCE, "-o", ptx)
+        run(nvcc, "-std=c++20", f"-arch={ARCHITECTURE}", "-I", sources, *broken, "-ptx", source, "-o", ptx)
         resources = resources_of(run(ptxas, "-v", f"-arch={ARCHITECTURE}", ptx, "-o", code))
         text = ptx.read_text()
         bodies = kernels_of_ptx(text)
         if "golden_put_array" in bodies:
             bodies["golden_put_array"] += functions_of_ptx(text)
-        look("PTX", bodies, lambda pattern: not is_of_card(pattern))
-        for kernel in WANTED:
-            if kernel in resources:
-                stack, spills = resources[kernel]
-                most = STACK_MAX.get(kernel, 0)
-                check(f"{kernel}, local memory", stack > most or spills > 0,
-                      f"{stack} bytes of stack, of which {most} are allowed, {spills} bytes of spills")
+        look("PTX", wanted_of, bodies, lambda pattern: not is_of_card(pattern))
+        if is_shipped:
+            check("every kernel is in the table", set(bodies) - set(wanted_of), ", ".join(sorted(set(bodies) - set(wanted_of))))
+        for kernel in filter(bodies.get, wanted_of):
+            stack, spills = resources.get(kernel, (MANY, 0))  # MANY if ptxas says nothing of it
+            most = stack_max.get(kernel, 0)
+            check(f"{kernel}, local memory", stack > most or spills > 0,
+                  f"{stack} bytes of stack, of which {most} are allowed, {spills} bytes of spills")
         if not disassembler:
             print(json.dumps({"answer": "instructions of the card", "value": "not looked at", "note": "there is no nvdisasm"}))
             return
-        look("code", kernels_of_code(run(disassembler, "-c", code)), is_of_card)
+        look("code", wanted_of, kernels_of_code(run(disassembler, "-c", code)), is_of_card)
 
 
 if __name__ == "__main__":
