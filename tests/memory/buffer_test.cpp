@@ -610,6 +610,17 @@ TEST_P(BufferOn, wrong_requests_name_both_sides) {
   EXPECT_THROW(complex.accumulate(Combine::minimum), Error);
 }
 
+TEST(Buffer, an_import_has_a_stride_for_each_extent) {
+  std::vector<double> mine(12);
+  try {
+    Buffer::import({.data = mine.data(), .type = ElementType::f64, .extents = {3, 4}, .strides = {4}}, {.name = "x"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+    EXPECT_EQ(error.message(), "buffer 'x': the view has 2 extents and 1 stride");
+  }
+}
+
 TEST(Buffer, a_copy_between_devices_that_do_not_reach_each_other_goes_through_the_host_once) {
   Devices devices({.kinds = {FakeDevices{.count = 2, .reach_each_other = false}}});
   Buffer b(ElementType::i32, {1000}, {.devices = &devices});

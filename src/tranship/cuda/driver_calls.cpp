@@ -32,8 +32,10 @@ std::string load(DriverCalls& calls, const char* library) {
 #include <tranship/cuda/driver_calls.def>
 #undef TRANSHIP_DRIVER_CALL
   if (missing.empty()) return {};
+  if (!calls.cuInit || !calls.cuDriverGetVersion)
+    return fmt::format("{} is no CUDA driver: it has no {}", library, missing);
   int version = 0;
-  if (calls.cuDriverGetVersion) calls.cuDriverGetVersion(&version);
+  calls.cuDriverGetVersion(&version);
   return fmt::format("the CUDA driver is too old: it is of CUDA {}.{} and has no {}; tranship is built with CUDA {}.{}",
                      version / 1000, version % 1000 / 10, missing, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
 }

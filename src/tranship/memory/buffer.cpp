@@ -167,6 +167,9 @@ Buffer Buffer::import_zeros(const StridedView& view, const BufferOptions& option
 
 Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const BufferOptions& options,
                          std::shared_ptr<void> owner) {
+  if (view.strides.size() != view.extents.size())
+    throw_error(ErrorCode::invalid_use, "buffer '{}': the view has {} and {}", options.name,
+                amount(view.extents.size(), "extent"), amount(view.strides.size(), "stride"));
   Buffer out(detail::BufferState::make(view.type, view.extents, view.strides, options));
   detail::BufferState& state = *out.state_;
   if (view.imaginary)

@@ -239,6 +239,11 @@ TEST_P(StreamContract, lists_of_moves_that_cannot_be_are_refused_by_name) {
   negated.arithmetic = Arithmetic::f64;
   EXPECT_EQ(what([&] { prepare(beyond, {4, 4}); }), "a move names base 2, but there are 2 bases");
   EXPECT_NE(what([&] { prepare(wide, {4, 4}); }).find("3 bytes"), std::string::npos);
+  for (const int wrong : {0, -8, 3, 32})
+    EXPECT_EQ(what([&] {
+                prepare(beyond, {4, wrong});
+              }),
+              fmt::format("the alignment of base 1 is {}; it must be 1, 2, 4, 8 or 16", wrong));
   EXPECT_NE(what([&] { prepare(negated, {4, 4}); }).find("4 bytes"), std::string::npos);
   const auto list = prepare(plain, {4, 4});
   std::byte memory[16];

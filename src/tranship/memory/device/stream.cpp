@@ -24,6 +24,9 @@ struct ListOfHost final : PreparedMoves {
 }  // namespace
 
 void check_moves(std::span<const BlockMove> moves, std::span<const int> alignments) {
+  for (std::size_t i = 0; i < alignments.size(); ++i)
+    if (const int one = alignments[i]; one < 1 || one > 16 || (one & (one - 1)) != 0)
+      throw_error(ErrorCode::invalid_use, "the alignment of base {} is {}; it must be 1, 2, 4, 8 or 16", i, one);
   for (const BlockMove& one : moves) {
     for (const unsigned base : {one.source_base, one.target_base})
       if (base >= alignments.size())
