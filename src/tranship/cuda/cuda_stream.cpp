@@ -343,9 +343,7 @@ std::vector<CudaStream::Dependence> CudaStream::open_dependences(std::uint64_t n
   // Another stream is asked without this lock: it may be asking this one.
   std::vector<Dependence> over;
   for (const Dependence& one : all)
-    // A card that is lost does not say what was over before. What this stream did after the wait says it.
-    if (!living().streams.contains(one.stream) || one.stream->is_over(one.point) || is_over(one.number))
-      over.push_back(one);
+    if (!living().streams.contains(one.stream) || one.stream->is_over(one.point)) over.push_back(one);
   const auto is_one_of = [](const std::vector<Dependence>& some) {
     return [&some](const Dependence& one) { return std::find(some.begin(), some.end(), one) != some.end(); };
   };
