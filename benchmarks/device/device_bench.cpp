@@ -2,7 +2,7 @@
 // contestant must first give the bytes of the host, on its stream and as a graph. On a real card, times follow: beside
 // a copy of as many bytes by the card, a launch for each region, cuMemcpy3DAsync for each, and one
 // cuMemcpy3DBatchAsync. On a software card (TRANSHIP_CUDA=software), whose times mean nothing, launches are counted,
-// and sectors of 32 bytes beside the fewest that hold the data. `./do device` measures CuPy and torch.
+// and sectors of 32 bytes beside those that the work touches. `./do device` measures CuPy and torch.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -42,6 +42,15 @@ bool is_final(CUresult result) {
   }
 }
 
+/// Lets kernels of a card load from and store to the memory of a pool.
+CUmemAccessDesc access_of(CUdevice card) {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = card;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return access;
+}
+
 /// The process that has started the driver.
 pid_t driver_process = 0;
 
@@ -116,10 +125,7 @@ void Card::make_parts() {
     if (peer == handle_) continue;
     check(calls_.cuDeviceCanAccessPeer(&can_access, peer, handle_), "cuDeviceCanAccessPeer");
     if (!can_access) continue;
-    CUmemAccessDesc access{};
-    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    access.location.id = peer;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUmemAccessDesc access = access_of(peer);
     check(calls_.cuMemPoolSetAccess(made.pool, &access, 1), "cuMemPoolSetAccess");
   }
 
@@ -187,10 +193,7 @@ bool Card::reach(Card& owner, CUmemoryPool pool) {
   if (pool == others.pool) return true;  // since it was made
   const Current current(*this);
   if (pool) {
-    CUmemAccessDesc access{};
-    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    access.location.id = handle_;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUmemAccessDesc access = access_of(handle_);
     check(calls_.cuMemPoolSetAccess(pool, &access, 1), "cuMemPoolSetAccess");
     return true;
   }
