@@ -2,9 +2,9 @@
 """usage: golden.py NVCC SOURCES [--broken | --shipped] [--disassembler NVDISASM]
 
 Compiles golden.cu, or with --shipped the kernels of the back-end as the build does, and looks at the instructions of its
-kernels: the width of loads and stores, the fences, and the local memory. PTX and the resources of ptxas can be had wherever nvcc is; instructions of the card are looked at, too, where
-there is an nvdisasm. Prints findings (support/findings.hpp). --broken adds a kernel that does all of it wrongly, which
-must be found.
+kernels: the width of loads and stores, the fences, and the local memory. PTX and the resources of ptxas can be had
+wherever nvcc is; instructions of the card are looked at, too, where there is an nvdisasm. Prints findings
+(support/findings.hpp). --broken adds a kernel that does all of it wrongly, which must be found.
 """
 import json
 import pathlib
@@ -76,19 +76,14 @@ STACK_MAX = {"golden_put_array": 700, "golden_sum": 16}
 SHIPPED_SOURCE = "tranship/cuda/kernels.cu"
 SHIPPED_MOVES = {WIDE_LOAD: (4, MANY), WIDE_STORE: (4, MANY), CARD_WIDE_LOAD: (4, MANY), CARD_WIDE_STORE: (4, MANY),
                  **ALONE, DIVISION: NONE, FULL: NONE, CARD_FULL: NONE}
-SHIPPED_MAPS = {WIDE_LOAD: (4, MANY), WIDE_STORE: (4, MANY), CARD_WIDE_LOAD: (4, MANY), CARD_WIDE_STORE: (4, MANY),
-                CARD_LOCAL: NONE, DIVISION: NONE, FULL: NONE, CARD_FULL: NONE}
 MAPS = [f"tranship_map_{of}" for of in ("bool8 i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64").split()]
 SHIPPED = {
     "tranship_move_lean": SHIPPED_MOVES,
     "tranship_move_deep": SHIPPED_MOVES,
     "tranship_move_tiled": SHIPPED_MOVES,
     "tranship_fill": {WIDE_STORE: (4, MANY), CARD_WIDE_STORE: (4, MANY), **ALONE, FULL: NONE},  # its pattern is an argument
-    **dict.fromkeys(MAPS, SHIPPED_MAPS),
-    # It converts halves by a function that the compiler does not expand, and keeps numbers in local memory meanwhile.
-    "tranship_map_f16": {pattern: count for pattern, count in SHIPPED_MAPS.items() if pattern != CARD_LOCAL},
+    **dict.fromkeys(MAPS, SHIPPED_MOVES),
 }
-SHIPPED_STACK_MAX = {"tranship_map_f16": 144}
 
 
 def run(*words):
@@ -145,7 +140,7 @@ def main(nvcc, sources, *options):
     is_shipped = "--shipped" in options
     source, wanted_of, stack_max = SOURCE, WANTED, STACK_MAX
     if is_shipped:
-        source, wanted_of, stack_max = pathlib.Path(sources, SHIPPED_SOURCE), SHIPPED, SHIPPED_STACK_MAX
+        source, wanted_of, stack_max = pathlib.Path(sources, SHIPPED_SOURCE), SHIPPED, {}
     disassembler = options[options.index("--disassembler") + 1] if "--disassembler" in options else None
     disassembler = disassembler or shutil.which("nvdisasm") or shutil.which("nvdisasm", path=pathlib.Path(nvcc).parent)
     ptxas = shutil.which("ptxas", path=pathlib.Path(nvcc).parent) or "ptxas"
