@@ -489,6 +489,19 @@ TEST_P(BufferOn, foreign_memory_is_taken_as_it_is) {
   EXPECT_EQ(owner.use_count(), 1);
 }
 
+TEST_P(BufferOn, foreign_memory_is_kept_until_no_stream_uses_it) {
+  for (int i = 0; i < 100; ++i) {
+    std::vector<double> mine(n, 3);
+    Buffer b = Buffer::import(
+        {.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}}, {.devices = &devices_},
+        std::shared_ptr<void>(mine.data(), [&](void*) { std::fill(mine.begin(), mine.end(), -1); }));
+    b.prefetch({.device = gpu});
+    b.drop(Device::host());
+    EXPECT_EQ(mine, all(-1));
+    EXPECT_EQ(values(b, gpu), all(3));
+  }
+}
+
 TEST_P(BufferOn, foreign_memory_may_have_gaps_and_run_backward) {
   // Two rows of three, the second one first, 8 apart.
   std::vector<double> mine(11, -1);

@@ -22,9 +22,6 @@
 
 namespace tranship::detail {
 
-/// How long the host waits for a device before it throws `timeout`.
-inline constexpr std::int64_t device_timeout_ns = 60'000'000'000;
-
 /// The data that a buffer's lock guards. Only a BufferLock gives access.
 struct BufferCore {
   BufferCore(const BufferShape& buffer, const Resident& self)

@@ -1,13 +1,25 @@
 #include "tranship/memory/buffer/storage.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace tranship::detail {
 
 Storage::~Storage() {
   guard.reset();
+  if (pool) {
+    pool->free(block, uses_);
+    return;
+  }
+  // The program may use the memory for something else from now on.
+  try {
+    for (const Event& event : uses_) settle(event, Deadline::after_ns(device_timeout_ns));
+  } catch (const Error&) {
+    // A stream that hangs keeps what it may use, for good.
+    [[maybe_unused]] const auto* const kept = new (std::nothrow) std::pair(std::move(owner), std::move(registrations_));
+  }
   registrations_.clear();  // must end before the memory does
-  if (pool) pool->free(block, uses_);
 }
 
 void Storage::note(Event event) {

@@ -15,6 +15,9 @@
 
 namespace tranship::detail {
 
+/// How long the host waits for a device before it throws `timeout`.
+inline constexpr std::int64_t device_timeout_ns = 60'000'000'000;
+
 /// The memory of one copy. After a duplicate several buffers share it until one of them writes.
 struct Storage {
   Pool* pool = nullptr;  ///< null: foreign memory, or an array that the device made
@@ -30,6 +33,7 @@ struct Storage {
   Storage() = default;
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
+  /// Waits for the streams that use memory which does not go back to a pool.
   ~Storage();
   /// Records a use, for the next user of the memory and for the buffer that remains its only holder.
   void note(Event event);
