@@ -2,6 +2,7 @@
 // memory against the host's loops, order, and named errors. Without a card the tests are skipped.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <latch>
 #include <thread>
@@ -319,8 +320,10 @@ TEST_F(Cards, registered_memory_is_counted_and_given_back) {
 TEST_F(Cards, a_full_card_loses_clean_copies_first_and_then_says_so) {
   const std::int64_t whole = 1 << 20;
   Devices small({.kinds = {CudaDevices{.cards = {0}, .capacity_bytes = 5 * whole / 2}}});
-  const auto make = [&] { return Buffer(ElementType::u8, {whole}, {.checks = Checks::none, .devices = &small}); };
-  Buffer a = make(), b = make(), c = make();
+  const auto make = [&](const char* name) {
+    return Buffer(ElementType::u8, {whole}, {.name = name, .checks = Checks::none, .devices = &small});
+  };
+  Buffer a = make("a"), b = make("b"), c = make("c");
   for (Buffer* one : {&a, &b, &c}) {
     { const Lease lease = one->write(); }
     const Lease lease = one->read({.device = card});
@@ -330,7 +333,8 @@ TEST_F(Cards, a_full_card_loses_clean_copies_first_and_then_says_so) {
   const auto refused = attempt([&] { const Lease lease = a.read({.device = card}); });
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::no_memory);
-  EXPECT_NE(refused.error().message().find("cuda:0"), std::string::npos) << refused.error().message();
+  for (const char* const part : {"buffer 'a': no room on cuda:0", "the card has ", " free of ", "evict()"})
+    EXPECT_NE(refused.error().message().find(part), std::string::npos) << refused.error().message();
 }
 
 TEST_F(Cards, long_lists_take_no_memory_of_a_full_card) {
@@ -424,17 +428,9 @@ TEST(CardLoss, an_error_that_stays_is_a_lost_device_and_ends_all_waits) {
     Driver& driver = devices.driver(devices.memory_of(card));
     auto stream = devices.make_stream(card), other = devices.make_stream(card);
     auto* const memory = static_cast<std::byte*>(driver.allocate(4096));
-    // A terabyte beyond, there is nothing.
-    const CopyBlock beyond{.dims = 1, .extents = {2}, .source_strides = {64}, .target_strides = {(long long)1 << 30}};
-    CopyBlock block = beyond;
-    block.dims = 3;
-    block.extents[1] = block.extents[2] = 33;
-    block.source_strides[1] = 8, block.target_strides[1] = (long long)1 << 32;
-    block.source_strides[2] = 16, block.target_strides[2] = (long long)1 << 38;
-    // The kernel may fail before the call that launches it has returned, which then throws.
     bool is_given = false;
     const auto failed = attempt([&] {
-      stream->copy(block, 8, memory, memory);
+      test::give_stray_kernel(*stream, driver);
       is_given = true;
       finish(stream->event(), soon());
     });
@@ -482,15 +478,10 @@ TEST(CardLoss, the_end_of_the_process_is_none) {
   EXPECT_EXIT((older_than_the_driver.use(), std::exit(0)), testing::ExitedWithCode(0), "");
 }
 
-/// A copy to where no memory is.
+/// Returns when the loss has been noticed.
 void lose_card(Stream& stream, Driver& driver) {
-  auto* const memory = static_cast<std::byte*>(driver.allocate(4096));
-  const CopyBlock beyond{.dims = 3,
-                         .extents = {2, 33, 33},
-                         .source_strides = {64, 8, 16},
-                         .target_strides = {1LL << 30, 1LL << 32, 1LL << 38}};
   (void)attempt([&] {
-    stream.copy(beyond, 8, memory, memory);
+    test::give_stray_kernel(stream, driver);
     finish(stream.event(), soon());
   });
 }
@@ -539,16 +530,101 @@ TEST(CardLoss, a_stream_is_lost_with_what_streams_of_its_own_card_wait_for) {
     Devices devices({.kinds = {CudaDevices{.cards = {0, 1}}}});
     auto last = devices.make_stream(Device::cuda(0)), between = devices.make_stream(Device::cuda(0)),
          held = devices.make_stream(Device::cuda(1)), lost = devices.make_stream(Device::cuda(1));
-    std::latch gate(1);
-    run_on(*held, [&] { gate.wait(); });
+    void* const memory = devices.driver(devices.memory_of(Device::cuda(0))).allocate(64);
+    static std::latch gate(1);  // it outlives what waits for it
+    run_on(*held, [] { gate.wait(); });
+    // No other function of the host may run while the gate is closed.
     between->wait(held->event());
-    run_on(*between, [] {});
+    between->fill(row_of(64, 1), 1, nullptr, memory);
     last->wait(between->event());
-    run_on(*last, [] {});
+    last->fill(row_of(64, 1), 1, nullptr, memory);
     const Event over = last->event();
     lose_card(*lost, devices.driver(devices.memory_of(Device::cuda(1))));
     const auto waits = attempt([&] { finish(over, soon()); });
+    gate.count_down();
     return waits.ok() || waits.error().code() != ErrorCode::device_lost ? 1 : 0;
+  };
+  EXPECT_EXIT(std::_Exit(end()), testing::ExitedWithCode(0), "");
+}
+
+TEST(CardLoss, work_that_goes_on_past_its_wait_for_a_lost_card_is_lost) {
+  if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto end = [](bool by_way_of_another) {
+    alarm(60);
+    Devices devices({.kinds = {CudaDevices{.cards = {0, 1, 1}}}});
+    auto held = devices.make_stream(Device::cuda(0)), lost = devices.make_stream(Device::cuda(0)),
+         between = devices.make_stream(Device::cuda(2)), last = devices.make_stream(Device::cuda(1));
+    auto* const written =
+        static_cast<std::atomic<int>*>(devices.driver(devices.memory_of(Device::cuda(1))).allocate_pinned(4));
+    *written = 0;
+    static std::latch gate(1);  // it outlives what waits for it
+    run_on(*held, [] { gate.wait(); });
+    // What comes before the wait is not lost. No function of the host runs while the gate is closed.
+    const int one = 1, two = 2;
+    last->fill(row_of(1, 4), 4, &one, written);
+    const Event before = last->event();
+    if (by_way_of_another) {
+      between->wait(held->event());
+      between->fill(row_of(1, 4), 4, &one, written);
+    }
+    last->wait((by_way_of_another ? between : held)->event());
+    last->fill(row_of(1, 4), 4, &two, written);
+    const Event over = last->event();
+    // Nobody notices the loss before the other card has gone on.
+    (void)attempt([&] { test::give_stray_kernel(*lost, devices.driver(devices.memory_of(Device::cuda(0)))); });
+    const auto waits = attempt([&] { finish(over, soon()); });
+    if (waits.ok() || waits.error().code() != ErrorCode::device_lost || is_over(over)) return 1;
+    if (test::are_software_cards() && *written != 2) return 2;  // later, others may have the memory
+    if (!attempt([&] { finish(before, soon()); }).ok()) return 3;
+    if (attempt([&] { last->fill(row_of(1, 4), 4, &one, written); }).ok()) return 4;
+    auto fresh = devices.make_stream(Device::cuda(1));
+    fresh->fill(row_of(1, 4), 4, &one, written);
+    if (!attempt([&] { finish(fresh->event(), soon()); }).ok()) return 5;
+    gate.count_down();
+    return 0;
+  };
+  for (const bool by_way_of_another : {false, true})
+    EXPECT_EXIT(std::_Exit(end(by_way_of_another)), testing::ExitedWithCode(0), "") << by_way_of_another;
+}
+
+TEST(CardLoss, what_was_over_before_a_loss_stays_over_however_long_the_chain_of_waits) {
+  if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto end = [] {
+    alarm(60);
+    Devices devices({.kinds = {CudaDevices{.cards = {0, 1}}}});
+    auto a = devices.make_stream(Device::cuda(0)), b = devices.make_stream(Device::cuda(1)),
+         lost = devices.make_stream(Device::cuda(0));
+    for (int turn = 0; turn < 3000; ++turn) {
+      run_on(*a, [] {});
+      b->wait(a->event());
+      run_on(*b, [] {});
+      a->wait(b->event());
+    }
+    const Event over = b->event();
+    if (!attempt([&] { finish(over, soon()); }).ok()) return 1;
+    const auto work = [&](Stream& mine, Stream& other) {
+      for (int i = 0; i < 1000; ++i) {
+        run_on(mine, [] {});
+        mine.wait(other.event());
+        if (i % 50 == 0) finish(mine.event(), soon());
+      }
+    };
+    std::thread one(work, std::ref(*a), std::ref(*b)), two(work, std::ref(*b), std::ref(*a));
+    one.join();
+    two.join();
+    const Event last = b->event();
+    if (!attempt([&] { finish(last, soon()); }).ok()) return 2;
+    lose_card(*lost, devices.driver(devices.memory_of(Device::cuda(0))));
+    if (devices.losses() != 1) return 3;
+    if (!is_over(over) || !is_over(last)) return 4;
+    if (!attempt([&] {
+           run_on(*b, [] {});
+           finish(b->event(), soon());
+         }).ok())
+      return 5;
+    return 0;
   };
   EXPECT_EXIT(std::_Exit(end()), testing::ExitedWithCode(0), "");
 }
@@ -593,6 +669,15 @@ TEST_F(Cards, memory_that_is_imported_is_the_cards) {
   refused(mine.data(), 1, "the driver of card 0 does not know", *devices);
   refused(freed, 1, "the driver of card 0 does not know", *devices);
   refused(on_card.data(), 100'000'000, "byte 79200000007 of the", *devices);
+  const auto as_the_hosts = [&](void* data) {
+    Buffer::import({.data = data, .type = ElementType::f64, .extents = {n}, .strides = {1}},
+                   {.name = "x", .devices = &*devices});
+  };
+  const auto without_device = attempt([&] { as_the_hosts(on_card.data()); });
+  ASSERT_FALSE(without_device.ok());
+  EXPECT_EQ(without_device.error().message(),
+            "buffer 'x': the memory is of cuda:0, but the device of the view is host");
+  EXPECT_TRUE(attempt([&] { as_the_hosts(pinned.data()), as_the_hosts(mine.data()); }).ok());
   if (test::cards_here().count > 1) {
     Devices others({.kinds = {CudaDevices{.cards = {1}}}});
     refused(on_card.data(), 1, "is memory of card 0, not of card 1", others);

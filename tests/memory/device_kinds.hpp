@@ -65,6 +65,21 @@ inline DevicesOptions options_of(DeviceCase one, const FakeDevices& like = {.cou
   return {.kinds = {fake}};
 }
 
+/// Gives the stream of a card a kernel that writes where there is no memory. The card is lost when the kernel runs,
+/// which may be before the call has returned: it may throw `device_lost`.
+enum class Stray { copy, fill };
+inline void give_stray_kernel(Stream& stream, Driver& driver, Stray how = Stray::copy) {
+  auto* const memory = static_cast<std::byte*>(driver.allocate(4096));
+  // Rows are a terabyte apart.
+  const CopyBlock beyond{
+      .dims = 2, .extents = {5, 33}, .source_strides = {8, 64}, .target_strides = {(long long)1 << 40, 64}};
+  const double zero = 0;
+  if (how == Stray::copy)
+    stream.copy(beyond, 8, memory, memory);
+  else
+    stream.fill(beyond, 8, &zero, memory);
+}
+
 /// Gives a lease's stream f(data) as a kernel. It may touch the elements from `lower` to `upper` of the copy's memory,
 /// counted from the first of the buffer. Where host functions cannot, they are copied to the host and back.
 template <class T, class F>

@@ -250,6 +250,7 @@ bool Card::note(CUresult result, const char* call) noexcept {
       loss_ = "lost";
     }
     for (LossWatcher* const watcher : watchers_) watcher->on_loss();
+    lost_at_ns_.store(now_ns(), std::memory_order_release);
     is_lost_.store(true, std::memory_order_release);
   }
   return true;

@@ -79,6 +79,8 @@ class Card {
   bool is_lost() const noexcept {
     return is_lost_.load(std::memory_order_acquire) || is_forked.load(std::memory_order_relaxed);
   }
+  /// When the loss was noticed, by now_ns(); 0 where it was not.
+  std::int64_t lost_at_ns() const noexcept { return lost_at_ns_.load(std::memory_order_acquire); }
   /// A watcher is told until it is removed; at once, if the card is lost already.
   void add(LossWatcher& watcher);
   void remove(LossWatcher& watcher) noexcept;
@@ -105,6 +107,7 @@ class Card {
   mutable std::mutex loss_mutex_;
   std::set<LossWatcher*> watchers_;
   std::atomic<bool> is_lost_ = false;
+  std::atomic<std::int64_t> lost_at_ns_ = 0;
   std::string loss_;
 };
 

@@ -29,8 +29,6 @@ constexpr std::int64_t stage_bytes_max = std::int64_t(16) << 20;
 constexpr std::int64_t staged_bytes_max = std::int64_t(256) << 20;
 /// From here on, a contiguous copy is the copy engine's, even where a launch copies others of its list.
 constexpr std::int64_t engine_bytes_min = std::int64_t(1) << 20;
-/// The number of waits for other streams that are kept before those that are over are forgotten.
-constexpr std::size_t dependences_kept = 64;
 
 /// Sources of a fill are no addresses but places in the pattern, which begins again each 16 bytes.
 constexpr long long pattern_at = 1LL << 46;
@@ -153,39 +151,28 @@ struct CudaStream::Batch {
   std::int64_t staged_bytes = 0;
 };
 
-/// The streams that have not been destroyed: others may have waited for one that is.
-struct CudaStream::Living {
-  std::shared_mutex mutex;
-  std::set<const CudaStream*> streams;
-};
-CudaStream::Living& CudaStream::living() {
-  static auto& all = *new Living;
-  return all;
-}
-
-CudaStream::CudaStream(Unit& unit) : unit_(unit) {
-  const std::lock_guard lock(living().mutex);
-  living().streams.insert(this);
-}
+CudaStream::CudaStream(Unit& unit) : unit_(unit), timeline_(std::make_shared<Timeline>(unit.card, unit.device())) {}
 
 CudaStream::~CudaStream() {
   end();
-  const std::lock_guard lock(living().mutex);
-  living().streams.erase(this);
+  timeline_->end();
 }
 
 /// Finishes the work, and gives back what the stream has.
 void CudaStream::end() {
   const CUstream stream = handle_.load(std::memory_order_acquire);
   // A call that failed half-way may have given it something.
-  given_.fetch_add(1, std::memory_order_release);
+  const std::uint64_t last = timeline_->give();
   if (stream) try {
       settle(event(), Deadline::after_ns(unit_.wait_timeout_ns));
     } catch (const Error&) {
-      // A stream that hangs keeps the memory that it may use, for good.
-      [[maybe_unused]] const auto* const kept = new (std::nothrow) std::vector<Running>(std::move(prepared_));
-      return;
+      // It hangs.
     }
+  if (stream && !unit_.is_lost() && !timeline_->has_passed(last)) {
+    // The memory that its work may still use is kept for good.
+    [[maybe_unused]] const auto* const kept = new (std::nothrow) std::vector<Running>(std::move(prepared_));
+    return;
+  }
   for (const Staged& one : staged_) unit_.staging->free(one.block);
   {
     // None of these will run: the card is lost.
@@ -194,8 +181,6 @@ void CudaStream::end() {
   }
   if (!stream || unit_.is_lost()) return;
   const Current current(unit_.card, std::nothrow);
-  for (const Record& one : records_) calls().cuEventDestroy(one.event);
-  for (const CUevent event : free_events_) calls().cuEventDestroy(event);
   calls().cuStreamDestroy(stream);
 }
 
@@ -203,7 +188,7 @@ CUstream CudaStream::handle() {
   CUstream stream = handle_.load(std::memory_order_acquire);
   if (stream) return stream;
   if (unit_.is_lost()) unit_.fail();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(handle_mutex_);
   stream = handle_.load(std::memory_order_relaxed);
   if (stream) return stream;
   const Current current(unit_.card);
@@ -244,146 +229,67 @@ void CudaStream::begin() {
 
 void CudaStream::check_alive() {
   if (unit_.is_lost()) unit_.fail();
-  if (unit_.losses.load(std::memory_order_acquire) > 0)
-    if (const std::optional<Device> lost = lost_dependence(UINT64_MAX))
-      throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
-                  to_string(device()), to_string(*lost));
+  if (unit_.losses.load(std::memory_order_acquire) > 0) check_wait(timeline_->lost_wait(UINT64_MAX));
+}
+
+/// Throws where work is never over because of a device.
+void CudaStream::check_wait(std::optional<Device> lost) const {
+  if (lost)
+    throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
+                to_string(device()), to_string(*lost));
 }
 
 /// After each piece of work.
 void CudaStream::give() {
   unit_.launches.fetch_add(1, std::memory_order_relaxed);
-  given_.fetch_add(1, std::memory_order_release);
+  timeline_->give();
 }
 
 Event CudaStream::event() {
   // Others may have given it something.
-  if (is_shared_.load(std::memory_order_acquire)) given_.fetch_add(1, std::memory_order_release);
-  const std::uint64_t number = given_.load(std::memory_order_acquire);
-  if (done_.load(std::memory_order_acquire) < number && !unit_.is_lost()) try {
-      const std::lock_guard lock(mutex_);
-      if (records_.empty() || records_.back().number < number) record(number);
+  if (is_shared_.load(std::memory_order_acquire)) timeline_->give();
+  const std::uint64_t number = timeline_->given();
+  if (timeline_->over() < number) try {
+      record(number);
     } catch (const Error&) {
       // The point is lost with its card, which says so when it is waited for.
     }
   return {this, number};
 }
 
-/// Under the lock. Records the work until now as what comes before a point.
-void CudaStream::record(std::uint64_t number) {
-  const Current current(unit_.card);
-  if (is_captured()) return;  // it would become part of the graph
-  retire();
-  CUevent event;
-  if (free_events_.empty()) {
-    TRANSHIP_CUDA_CALL(unit_.card, cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
-  } else {
-    event = free_events_.back();
-    free_events_.pop_back();
-  }
-  try {
-    TRANSHIP_CUDA_CALL(unit_.card, cuEventRecord, event, handle_.load(std::memory_order_acquire));
-  } catch (...) {
-    free_events_.push_back(event);
-    throw;
-  }
-  records_.push_back({number, event});
-}
-
-/// Under the lock.
-void CudaStream::retire() {
-  while (!records_.empty()) {
-    const CUresult state = calls().cuEventQuery(records_.front().event);
-    if (state != CUDA_SUCCESS) {
-      // In a host function, what is not over is not allowed to be asked for.
-      if (state != CUDA_ERROR_NOT_READY && !is_in_host_function) unit_.card.note(state, "cuEventQuery");
-      return;
-    }
-    done_.store(std::max(done_.load(std::memory_order_relaxed), records_.front().number), std::memory_order_release);
-    free_events_.push_back(records_.front().event);
-    records_.pop_front();
-  }
+/// Makes sure that a point can be asked for. Returns false where it could be already, or never can.
+bool CudaStream::record(std::uint64_t number) {
+  if (unit_.card.is_lost() || is_captured()) return false;  // an event would become part of the graph
+  return timeline_->record(handle(), number);
 }
 
 bool CudaStream::is_over(std::uint64_t number) {
-  if (number <= done_.load(std::memory_order_acquire)) return true;
-  if (number > given_.load(std::memory_order_acquire) || unit_.is_lost()) return false;
+  if (number <= timeline_->over()) return true;
+  if (number > timeline_->given() || unit_.is_lost()) return false;
   try {
-    // Who has the lock may be in a call that does not return before the host function does.
-    std::unique_lock lock(mutex_, std::defer_lock);
-    if (!is_in_host_function)
-      lock.lock();
-    else if (!lock.try_lock())
-      return false;
-    std::optional<Current> current;
-    if (!is_in_host_function) current.emplace(unit_.card);
-    retire();
-    if (number <= done_.load(std::memory_order_acquire)) return true;
-    // No caller has asked for this very point before: all that was given since counts, too.
-    const bool is_recorded = !records_.empty() && records_.back().number >= number;
-    if (!is_recorded && !is_in_host_function && !unit_.card.is_lost()) {
-      record(given_.load(std::memory_order_acquire));
-      retire();
-    }
+    // No caller may have asked for this very point before.
+    if (!timeline_->is_over(number) && !is_in_host_function && record(number)) timeline_->is_over(number);
   } catch (const Error&) {
     // It is lost.
   }
   unit_.is_lost();
-  return number <= done_.load(std::memory_order_acquire);
-}
-
-/// With living() locked. The waits of the stream up to point `number` for points that are not over. Forgets those that
-/// are.
-std::vector<CudaStream::Dependence> CudaStream::open_dependences(std::uint64_t number) {
-  std::vector<Dependence> all;
-  {
-    const std::lock_guard lock(mutex_);
-    all = dependences_;
-  }
-  // Another stream is asked without this lock: it may be asking this one.
-  std::vector<Dependence> over;
-  for (const Dependence& one : all)
-    if (!living().streams.contains(one.stream) || one.stream->is_over(one.point)) over.push_back(one);
-  const auto is_one_of = [](const std::vector<Dependence>& some) {
-    return [&some](const Dependence& one) { return std::find(some.begin(), some.end(), one) != some.end(); };
-  };
-  if (!over.empty()) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(dependences_, is_one_of(over));
-  }
-  std::erase_if(all, [&](const Dependence& one) { return one.number > number || is_one_of(over)(one); });
-  return all;
-}
-
-/// The lost device that work up to point `number` waits for, by way of any streams.
-std::optional<Device> CudaStream::lost_dependence(std::uint64_t number) {
-  std::map<CudaStream*, std::uint64_t> looked_at;
-  std::vector<std::pair<CudaStream*, std::uint64_t>> open = {{this, number}};
-  const std::shared_lock lock(living().mutex);
-  while (!open.empty()) {
-    const auto [stream, point] = open.back();
-    open.pop_back();
-    const auto [at, is_new] = looked_at.emplace(stream, point);
-    if (!is_new && at->second >= point) continue;
-    at->second = point;
-    if (!living().streams.contains(stream)) continue;
-    for (const Dependence& one : stream->open_dependences(point)) {
-      if (one.unit->is_lost()) return one.unit->device();
-      open.emplace_back(one.stream, one.point);
-    }
-  }
-  return {};
+  return number <= timeline_->over();
 }
 
 std::optional<Device> CudaStream::lost_with(std::uint64_t number) {
-  if (is_over(number)) return {};
-  if (unit_.is_lost()) return device();
-  return unit_.losses.load(std::memory_order_acquire) > 0 ? lost_dependence(number) : std::nullopt;
+  // Work that goes on all the same would touch memory that others get when it counts as lost.
+  for (;;) {
+    if (number <= timeline_->over()) return {};
+    if (unit_.is_lost()) return device();
+    const std::optional<Device> lost = timeline_->lost_wait(number);
+    if (!lost || is_in_host_function || timeline_->lost_with(number, unit_.wait_timeout_ns)) return lost;
+    pause_ns(5'000);
+  }
 }
 
 void CudaStream::finish(std::uint64_t number, Deadline deadline) {
   if (is_over(number)) return;
-  if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
+  if (const std::uint64_t given = timeline_->given(); number > given)
     throw_error(ErrorCode::invalid_use, "there is no point {}: the stream of {} has been given {} of work", number,
                 to_string(device()), amount(given, "piece"));
   // Most waits are short: a hop of the card to the host takes microseconds, going to sleep tens of them.
@@ -391,12 +297,10 @@ void CudaStream::finish(std::uint64_t number, Deadline deadline) {
   long pause = 5'000;
   while (!is_over(number)) {
     if (unit_.is_lost()) unit_.fail();
-    if (const std::optional<Device> lost = lost_with(number))
-      throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
-                  to_string(device()), to_string(*lost));
+    check_wait(timeline_->lost_with(number, unit_.wait_timeout_ns));
     if (deadline.passed())
       throw_error(ErrorCode::timeout, "{} of {} of work on a stream of {} were over when the deadline passed",
-                  done_.load(std::memory_order_acquire), amount(number, "piece"), to_string(device()));
+                  timeline_->over(), amount(number, "piece"), to_string(device()));
     if (now_ns() < spun_at) continue;
     pause_ns(pause);
     pause = std::min(2 * pause, 100'000L);
@@ -407,44 +311,19 @@ void CudaStream::wait(Event event) {
   const std::lock_guard turn(turn_);
   begin();
   if (event.stream == nullptr || event.stream == this || tranship::is_over(event)) return;
-  if (const std::optional<Device> lost = tranship::lost_with(event))
-    throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {} was lost",
-                to_string(device()), to_string(*lost));
-  if (auto* const other = dynamic_cast<CudaStream*>(event.stream)) {
-    other->wait_for(*this, event.number);
-    given_.fetch_add(1, std::memory_order_release);
-    std::size_t count = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      dependences_.push_back({other, &other->unit_, event.number, given_.load(std::memory_order_acquire)});
-      count = dependences_.size();
-    }
-    if (count >= dependences_looked_at_) {
-      const std::shared_lock lock(living().mutex);
-      dependences_looked_at_ = std::max(dependences_kept, 2 * open_dependences(UINT64_MAX).size());
-    }
+  auto* const other = dynamic_cast<CudaStream*>(event.stream);
+  if (!other) {
+    // A device of another kind has nothing that a card can wait for.
+    tranship::finish(event, Deadline::after_ns(unit_.wait_timeout_ns));
     return;
   }
-  // A device of another kind has nothing that a card can wait for.
-  tranship::finish(event, Deadline::after_ns(unit_.wait_timeout_ns));
-}
-
-/// Lets `waiter` wait for a point of this stream.
-void CudaStream::wait_for(CudaStream& waiter, std::uint64_t number) {
-  CUstream const stream = waiter.handle();
-  const std::lock_guard lock(mutex_);
-  const auto after = [&] {
-    return std::find_if(records_.begin(), records_.end(), [&](const Record& one) { return one.number >= number; });
-  };
-  if (after() == records_.end()) record(given_.load(std::memory_order_acquire));
-  const auto at = after();
-  if (at == records_.end()) {
-    if (number <= done_.load(std::memory_order_acquire)) return;
+  check_wait(other->unit_.is_lost() ? other->device() : other->timeline_->lost_wait(event.number));
+  other->record(event.number);
+  if (!other->timeline_->hold_back(unit_.card, handle(), event.number))
     throw_error(ErrorCode::invalid_use, "a stream of {} is being captured: it has no point to wait for",
-                to_string(device()));
-  }
-  const Current current(waiter.unit_.card);
-  waiter.unit_.card.check(calls().cuStreamWaitEvent(stream, at->event, 0), "cuStreamWaitEvent");
+                to_string(other->device()));
+  timeline_->follow(other->timeline_, event.number);
+  timeline_->give();
 }
 
 // Host functions.
@@ -532,7 +411,7 @@ std::byte* CudaStream::stage(std::size_t size_bytes) {
   for (const Staged& one : staged_) staged += std::int64_t(one.block.size_bytes);
   while (!staged_.empty()) {
     const Staged& first = staged_.front();
-    if (first.number > given_.load(std::memory_order_acquire)) break;  // of the same piece
+    if (first.number > timeline_->given()) break;  // of the same piece
     if (!is_over(first.number)) {
       if (staged <= staged_bytes_max) break;
       finish(first.number, Deadline::after_ns(unit_.wait_timeout_ns));
@@ -542,7 +421,7 @@ std::byte* CudaStream::stage(std::size_t size_bytes) {
     staged_.pop_front();
   }
   const PoolBlock block = unit_.staging->allocate(size_bytes);
-  staged_.push_back({given_.load(std::memory_order_acquire) + 1, block});
+  staged_.push_back({timeline_->given() + 1, block});
   return static_cast<std::byte*>(block.memory);
 }
 
@@ -552,7 +431,10 @@ void CudaStream::copy(const CopyBlock& block, int width, const void* source, voi
 }
 
 void CudaStream::copy_list(std::span<const StreamCopy> copies) {
-  for (const StreamCopy& one : copies) check_width(one.width);
+  for (const StreamCopy& one : copies) {
+    check_width(one.width);
+    check_memory(one.block, one.source, one.target);
+  }
   const std::lock_guard turn(turn_);
   begin();
   const Current current(unit_.card);
@@ -790,7 +672,7 @@ void CudaStream::move_list(const std::shared_ptr<const PreparedMoves>& moves, st
   }
   for (const BlockMove& one : list->by_host()) move_by_host(one, bases);
   give();
-  prepared_.back().number = given_.load(std::memory_order_acquire);
+  prepared_.back().number = timeline_->given();
 }
 
 /// Makes a move that the card cannot make: one that computes with numbers for which it has no kernel, or with numbers
@@ -834,6 +716,7 @@ void CudaStream::capture_list(CUgraph graph, const std::shared_ptr<const CardMov
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
+  check_memory(block, target, target);
   const std::lock_guard turn(turn_);
   begin();
   FillArgs args{};
@@ -884,6 +767,7 @@ void CudaStream::fill(const CopyBlock& block, int width, const void* element, vo
 
 void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
   detail::check_combination(how, type);
+  check_memory(block, source, target);
   const std::lock_guard turn(turn_);
   begin();
   for (int d = 0; d < block.dims; ++d)

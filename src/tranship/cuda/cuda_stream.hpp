@@ -1,5 +1,4 @@
-// Private: CudaStream, one stream of a card. Points are numbers: a CUevent is recorded when a caller asks for a point,
-// and whether a point is over is asked of the events that follow it.
+// Private: CudaStream, one stream of a card. Which of its points are over is what its Timeline knows.
 //
 // Contiguous copies are the copy engine's, all others of a list one launch. A card cannot touch pageable memory: such
 // bytes go through pinned memory, packed and unpacked by host functions in the order of the stream, so that a copy
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include <tranship/cuda/card.hpp>
+#include <tranship/cuda/timeline.hpp>
 #include <tranship/kernels/host/piece_list.hpp>
 #include <tranship/memory/device/driver.hpp>
 #include <tranship/memory/pool/pool.hpp>
@@ -77,10 +77,6 @@ class CudaStream final : public Stream {
  private:
   /// Where a card finds what a block touches.
   enum class Side { card, pinned, pageable };
-  struct Record {
-    std::uint64_t number;
-    CUevent event;
-  };
   struct Staged {
     std::uint64_t number;  ///< of the work that uses it
     PoolBlock block;
@@ -89,14 +85,6 @@ class CudaStream final : public Stream {
     std::uint64_t number;  ///< of its last run
     std::shared_ptr<const PreparedMoves> moves;
   };
-  /// A wait for a point of another stream.
-  struct Dependence {
-    CudaStream* stream;
-    Unit* unit;
-    std::uint64_t point;
-    std::uint64_t number;  ///< of the wait
-    friend bool operator==(const Dependence&, const Dependence&) = default;
-  };
   /// An allocation of this card's memory.
   struct Range {
     CUdeviceptr first = 0;
@@ -104,9 +92,7 @@ class CudaStream final : public Stream {
   };
   struct HostCall;
   struct Batch;
-  struct Living;
 
-  static Living& living();
   void end();
 
   const DriverCalls& calls() const { return unit_.card.calls(); }
@@ -117,11 +103,8 @@ class CudaStream final : public Stream {
   CUstreamCaptureStatus capture_status(CUgraph* graph = nullptr);
   bool is_captured() { return capture_status() != CU_STREAM_CAPTURE_STATUS_NONE; }
 
-  void record(std::uint64_t number);
-  void retire();
-  std::vector<Dependence> open_dependences(std::uint64_t number);
-  std::optional<Device> lost_dependence(std::uint64_t number);
-  void wait_for(CudaStream& waiter, std::uint64_t number);
+  bool record(std::uint64_t number);
+  void check_wait(std::optional<Device> lost) const;
 
   /// Within `known` the driver need not be asked; it becomes the allocation that the driver names.
   Side side_of(const CopyBlock& block, const long long* strides, int width, const void* first, Range* known = nullptr);
@@ -143,19 +126,14 @@ class CudaStream final : public Stream {
                        Side target_side, bool reads_target, const F& compute);
 
   Unit& unit_;
-  std::atomic<std::uint64_t> given_ = 0, done_ = 0;
+  std::shared_ptr<Timeline> timeline_;
+  std::mutex handle_mutex_;  // of making it
   std::atomic<CUstream> handle_ = nullptr;
   std::atomic<bool> is_shared_ = false;  ///< others give it work by its native handle
 
-  std::mutex mutex_;  // of what follows
-  std::deque<Record> records_;
-  std::vector<CUevent> free_events_;
-  std::vector<Dependence> dependences_;
-
-  /// Held by a thread that enqueues, before mutex_. One call enqueues by others.
+  /// Held by a thread that enqueues. One call enqueues by others.
   std::recursive_mutex turn_;
   // Guarded by turn_.
-  std::size_t dependences_looked_at_ = 0;  ///< the count at which those that are over are forgotten
   std::deque<Staged> staged_;
   std::vector<Running> prepared_;
 

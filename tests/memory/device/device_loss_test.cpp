@@ -380,8 +380,6 @@ constexpr Device card = Device::cuda(0), other_card = Device::cuda(1);
 
 class CardLossOfBuffers : public testing::Test {
  protected:
-  enum class Stray { copy, fill };
-
   void SetUp() override {
     if (const std::string why = test::why_no_card(); !why.empty()) GTEST_SKIP() << why;
     testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -393,19 +391,8 @@ class CardLossOfBuffers : public testing::Test {
     out.wait_timeout_ns = std::int64_t(60) * 1'000'000'000;
     return out;
   }
-  /// Gives a card a kernel that writes where there is no memory. The card is lost when the kernel runs.
-  static void lose(Devices& devices, Device device, Stray stray = Stray::copy) {
-    loss_of([&] {
-      auto* const memory = static_cast<std::byte*>(devices.driver(devices.memory_of(device)).allocate(4096));
-      // Rows are a terabyte apart.
-      const CopyBlock beyond{
-          .dims = 2, .extents = {5, 33}, .source_strides = {8, 64}, .target_strides = {(long long)1 << 40, 64}};
-      const double zero = 0;
-      if (stray == Stray::copy)
-        devices.stream(device).copy(beyond, 8, memory, memory);
-      else
-        devices.stream(device).fill(beyond, 8, &zero, memory);
-    });
+  static void lose(Devices& devices, Device device, test::Stray stray = test::Stray::copy) {
+    loss_of([&] { test::give_stray_kernel(devices.stream(device), devices.driver(devices.memory_of(device)), stray); });
   }
   static void set(Buffer& buffer, Device device, Index upper, double value, CallSite site = CallSite::here()) {
     const Lease lease = buffer.write({.device = device, .region = Region::interval(0, upper)}, site);
@@ -421,7 +408,7 @@ class CardLossOfBuffers : public testing::Test {
 };
 
 TEST_F(CardLossOfBuffers, ends_waits_and_leases_and_names_what_was_only_there) {
-  for (const Stray stray : {Stray::copy, Stray::fill}) {
+  for (const test::Stray stray : {test::Stray::copy, test::Stray::fill}) {
     const auto body = [&] {
       Devices devices(options());
       const auto made = [&](const char* name) {
@@ -470,6 +457,36 @@ TEST_F(CardLossOfBuffers, ends_waits_and_leases_and_names_what_was_only_there) {
 
 TEST_F(CardLossOfBuffers, at_every_position_of_a_sequence_values_are_right_or_errors) {
   const std::vector<Act> acts = acts_on(card, Device::host());
+  for (std::size_t position = 0; position <= acts.size(); ++position) {
+    const auto body = [&] {
+      Scene scene(options(), "cuda:", position % 2 == 0 ? Checks::none : Checks::guard);
+      const auto read_all = [&] {
+        for (const Device device : {Device::host(), card, other_card}) scene.read(device);
+      };
+      for (std::size_t i = 0; i < acts.size(); ++i) {
+        if (i == position) lose(scene.devices(), card);
+        acts[i](scene);
+      }
+      if (position == acts.size()) lose(scene.devices(), card);
+      read_all();
+      scene.drain({card, other_card});
+      read_all();
+      EXPECT_TRUE(scene.is_lost(card));
+      scene.write(Device::host(), 0, n, 1000);
+      const int before = scene.errors;
+      read_all();
+      EXPECT_EQ(scene.errors - before, scene.losses()) << "only devices that are lost";
+      if (has_two()) EXPECT_EQ(scene.losses(), 1);
+    };
+    SCOPED_TRACE("the card is lost before act " + std::to_string(position));
+    TRANSHIP_EXPECT_GOOD_ALONE(body);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CardLossOfBuffers, what_another_card_reads_from_a_lost_one_is_right_or_an_error) {
+  if (!has_two()) GTEST_SKIP() << "there is one card";
+  const std::vector<Act> acts = acts_on(card, other_card);
   for (std::size_t position = 0; position <= acts.size(); ++position) {
     const auto body = [&] {
       Scene scene(options(), "cuda:", position % 2 == 0 ? Checks::none : Checks::guard);
