@@ -75,7 +75,25 @@ class CudaDriver final : public Driver {
     }
     return {};
   }
+  bool has_memory_at(const void* address) const noexcept override {
+    unsigned type = 0, is_managed = 0;
+    int owner = -1;
+    CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void* answers[] = {&type, &is_managed, &owner};
+    return !unit_.is_lost() &&
+           unit_.card.calls().cuPointerGetAttributes(3, asked, answers, reinterpret_cast<CUdeviceptr>(address)) ==
+               CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_DEVICE && !is_managed && owner == unit_.card.number();
+  }
   std::int64_t capacity_bytes() const noexcept override { return std::min(capacity_bytes_, unit_.card.total_bytes()); }
+  std::string memory_left() const override {
+    if (unit_.is_lost()) return {};
+    const Current current(unit_.card);
+    std::size_t free = 0, total = 0;
+    if (unit_.card.calls().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return {};
+    return fmt::format("the card has {} free of {}", amount(free, "byte"), total);
+  }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(unit_); }
   bool reaches(Device other) const noexcept override;
   bool is_host_memory() const noexcept override { return false; }

@@ -178,11 +178,16 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
     throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {}", state.options.name,
                 amount(state.size_bytes, "byte"));
   const MemoryId id = state.devices.memory_of(view.device);
-  if (state.size_bytes > 0)
-    if (const std::string why = state.devices.driver(id).why_not_foreign(
-            static_cast<const std::byte*>(view.data) + state.lowest_bytes, std::size_t(state.span_bytes));
+  if (state.size_bytes > 0) {
+    const std::byte* const lowest = static_cast<const std::byte*>(view.data) + state.lowest_bytes;
+    if (const std::string why = state.devices.driver(id).why_not_foreign(lowest, std::size_t(state.span_bytes));
         !why.empty())
       throw_error(ErrorCode::invalid_use, "buffer '{}': {}", state.options.name, why);
+    for (MemoryId other = 1; id == 0 && other < state.devices.memory_count(); ++other)
+      if (state.devices.driver(other).has_memory_at(lowest))
+        throw_error(ErrorCode::invalid_use, "buffer '{}': the memory is of {}, but the device of the view is {}",
+                    state.options.name, to_string(state.devices.device_of(other)), to_string(view.device));
+  }
   auto storage = std::make_shared<detail::Storage>();
   storage->data = view.data;
   storage->owner = std::move(owner);

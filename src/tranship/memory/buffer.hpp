@@ -178,7 +178,7 @@ class Buffer {
   /// Adopts foreign memory as the copy in the memory of `view.device`, valid as it is. The memory must stay until the
   /// buffer and all duplicates that share it are gone; `owner` is kept until then. Copies in other memories have the
   /// same strides, gaps included. Throws `unsupported` for split complex views, and `invalid_use` for null data, a
-  /// device that is not there, and memory that the driver of a card says is not that card's.
+  /// device that is not there, and memory that the driver of a card says is not of `view.device`.
   static Buffer import(const StridedView& view, const BufferOptions& options = {},
                        std::shared_ptr<void> owner = nullptr);
   /// Like import(), for memory that holds zeros. As in a buffer that has never been written, other memories are filled

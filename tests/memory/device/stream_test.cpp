@@ -452,6 +452,38 @@ TEST_P(StreamContract, combinations_make_what_the_plain_loop_makes) {
   EXPECT_EQ(refused.error().message(), "elements c64 have no minimum");
 }
 
+TEST_P(StreamContract, null_memory_and_negative_extents_are_refused_at_once) {
+  auto stream = make();
+  unsigned char bytes[64] = {};
+  const auto refused = [&](auto&& call, const char* why) {
+    try {
+      call();
+      ADD_FAILURE() << why;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+      EXPECT_NE(error.message().find(why), std::string::npos) << error.message();
+    }
+  };
+  const CopyBlock row = row_of(3, 4);
+  refused([&] { stream->copy(row, 4, nullptr, bytes); }, "the source of a stream's work on 3 elements is null");
+  refused([&] { stream->copy(row, 4, bytes, nullptr); }, "the target of a stream's work on 3 elements is null");
+  refused([&] { stream->fill(row, 4, nullptr, nullptr); }, "is null");
+  refused([&] { stream->combine(row, Combine::sum, ElementType::i32, bytes, nullptr); }, "the target");
+  const StreamCopy list[] = {{row, 4, bytes, bytes + 32}, {row, 4, nullptr, bytes + 48}};
+  refused([&] { stream->copy_list(list); }, "the source");
+  CopyBlock negative{.dims = 2, .extents = {2, -3}, .source_strides = {4, 8}, .target_strides = {4, 8}};
+  refused([&] { stream->copy(negative, 4, bytes, bytes + 32); }, "has extent -3 in dimension 1");
+  refused([&] { stream->fill(negative, 4, nullptr, bytes); }, "extent -3");
+  refused([&] { stream->combine(negative, Combine::sum, ElementType::i32, bytes, bytes + 32); }, "extent -3");
+  const BlockMove move{.source_base = 0, .target_base = 1, .block = negative, .width = 4};
+  const int alignments[] = {4, 4};
+  refused([&] { stream->prepare({&move, 1}, alignments); }, "extent -3");
+  CopyBlock none = row_of(0, 4);
+  EXPECT_NO_THROW(stream->copy(none, 4, nullptr, nullptr));
+  EXPECT_NO_THROW(stream->fill(none, 4, nullptr, nullptr));
+  EXPECT_NO_THROW(stream->combine(none, Combine::sum, ElementType::i32, nullptr, nullptr));
+}
+
 TEST_P(StreamContract, elements_of_other_widths_are_refused_at_once) {
   auto stream = make();
   unsigned char bytes[64] = {};

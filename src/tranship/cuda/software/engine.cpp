@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include <tranship/base/amounts.hpp>
@@ -396,10 +397,13 @@ SoftwareCards software_cards(std::string_view text) {
         printable(text), printable(word), why);
   };
   SoftwareCards cards;
+  std::set<std::string_view> names;
+  if (text.ends_with(':')) refuse("", "is no setting");
   std::string_view rest = text;
   for (bool is_first = true; !rest.empty(); is_first = false) {
     const std::string_view word = rest.substr(0, rest.find(':'));
     rest = word.size() == rest.size() ? std::string_view() : rest.substr(word.size() + 1);
+    if (!names.insert(word.substr(0, word.find('='))).second) refuse(word, "is a setting that was given before");
     const auto number = [&](std::string_view digits) {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

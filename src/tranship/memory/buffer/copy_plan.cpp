@@ -33,8 +33,9 @@ CopyPlan::CopyPlan(const BufferShape& shape, const Residence& residence, const R
     add_eviction_steps(residence.cells, request.leaving, request.memory, region, steps);
   else
     add_steps(
-        residence.cells, request.intent, request.combine, request.memory, region, shape.options.contents,
-        [&](MemorySet set, MemoryId memory) { return nearest(shape.devices, set, memory); }, steps);
+        residence.cells, shape.options.name, request.intent, request.combine, request.memory, region,
+        shape.options.contents, [&](MemorySet set, MemoryId memory) { return nearest(shape.devices, set, memory); },
+        steps);
   add_records(shape, residence, steps.all(), request, asked, records);
   if (writes(request.intent) || !steps.empty()) own = residence.own_copy_of(request);
   if (own && !own->empty()) records.add() = record_of_own(shape, *own, request);

@@ -43,7 +43,11 @@ auto Residence::with_room(MemoryId memory, F f) {
     try {
       return f();
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory || !residents_.release_one(memory, &self_)) throw;
+      if (error.code() != ErrorCode::no_memory) throw;
+      if (residents_.release_one(memory, &self_)) continue;
+      throw_error(ErrorCode::no_memory, "buffer '{}': {}; no other buffer has a copy there that can be dropped{}",
+                  shape_.options.name, error.message(),
+                  memory == 0 ? "" : ", and evict() moves values to the host that only this device has");
     }
   }
 }

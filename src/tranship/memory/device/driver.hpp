@@ -69,8 +69,12 @@ class Driver : public PinnedMemory {
                                       [[maybe_unused]] std::size_t size_bytes) const {
     return {};
   }
+  /// Returns true when an address is of this device's memory and host code must not use it, as far as the device knows.
+  virtual bool has_memory_at([[maybe_unused]] const void* address) const noexcept { return false; }
   /// Limit of the sum of all allocations; INT64_MAX where it is not known.
   virtual std::int64_t capacity_bytes() const noexcept { return INT64_MAX; }
+  /// Says, for people, what memory the device has left, which other programs use as well; empty where it is not known.
+  virtual std::string memory_left() const { return {}; }
   /// Events of the stream are invalid after it is destroyed; those of a stream from Devices::make_stream stay valid.
   virtual std::unique_ptr<Stream> make_stream() = 0;
   /// Returns true when a stream of this device may copy from and to the memory of `other`. Every device reaches the

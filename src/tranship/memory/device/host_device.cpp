@@ -87,6 +87,20 @@ void check_width(int width) {
                 amount(width, "byte"));
 }
 
+void check_extents(const CopyBlock& block) {
+  for (int d = 0; d < block.dims; ++d)
+    if (block.extents[d] < 0)
+      throw_error(ErrorCode::invalid_use, "a block of a stream's work has extent {} in dimension {}", block.extents[d],
+                  d);
+}
+
+void check_memory(const CopyBlock& block, const void* source, const void* target) {
+  check_extents(block);
+  if ((source && target) || element_count(block) == 0) return;
+  throw_error(ErrorCode::invalid_use, "the {} of a stream's work on {} is null", source ? "target" : "source",
+              amount(element_count(block), "element"));
+}
+
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {
   with_canonical(block, width, [&](const CopyBlock& fused) {
     const long long bytes = element_count(fused) * width;
@@ -125,15 +139,19 @@ void EagerStream::wait(Event event) {
 
 void EagerStream::copy(const CopyBlock& block, int width, const void* source, void* target) {
   check_width(width);
+  check_memory(block, source, target);
   copy_on_host(block, width, source, target);
 }
 
 void EagerStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
+  check_memory(block, target, target);
   fill_on_host(block, width, element, target);
 }
 
 void EagerStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
+  detail::check_combination(how, type);
+  check_memory(block, source, target);
   detail::combine_block(how, type, block, source, target);
 }
 

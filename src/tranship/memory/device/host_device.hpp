@@ -30,6 +30,10 @@ std::vector<std::byte> packed_on_host(const CopyBlock& block, int width, const v
 void fill_on_host(const CopyBlock& block, int width, const void* element, void* target);
 /// Throws `invalid_use` unless the width is 1, 2, 4, 8 or 16.
 void check_width(int width);
+/// Throws `invalid_use` for an extent below 0.
+void check_extents(const CopyBlock& block);
+/// Throws `invalid_use` for an extent below 0, and for null memory of a block that has elements.
+void check_memory(const CopyBlock& block, const void* source, const void* target);
 
 /// Runs a kernel and destroys it. The kernel must not throw.
 void run_kernel(std::unique_ptr<Kernel> kernel) noexcept;

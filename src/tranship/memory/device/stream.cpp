@@ -5,6 +5,7 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/host_move.hpp>
+#include <tranship/memory/device/host_device.hpp>
 #include <tranship/memory/device/prepared_moves.hpp>
 
 namespace tranship {
@@ -35,6 +36,7 @@ void check_moves(std::span<const BlockMove> moves, std::span<const int> alignmen
     if (!can_move(one.map, one.arithmetic, one.width))
       throw_error(ErrorCode::invalid_use, "elements of {} cannot be moved with map {} and arithmetic {}",
                   amount(one.width, "byte"), int(one.map), int(one.arithmetic));
+    check_extents(one.block);
   }
 }
 

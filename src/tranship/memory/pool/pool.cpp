@@ -291,9 +291,10 @@ void Pool::State::keep(Block& block) {
 void Pool::State::fail(int size_class, std::size_t size_bytes) const {
   const std::int64_t limit_bytes = std::min(options.limit_bytes, driver.capacity_bytes());
   const std::string limit = limit_bytes == INT64_MAX ? "none" : amount(limit_bytes, "byte");
-  throw_error(ErrorCode::no_memory, "no room on {} for {} (a block of {}): {} in use, {} kept, the limit is {}",
+  const std::string left = driver.memory_left();
+  throw_error(ErrorCode::no_memory, "no room on {} for {} (a block of {}): {} in use, {} kept, the limit is {}{}{}",
               to_string(driver.device()), amount(Index(size_bytes), "byte"), bytes_of_class(size_class),
-              amount(counts.in_use_bytes, "byte"), counts.kept_bytes, limit);
+              amount(counts.in_use_bytes, "byte"), counts.kept_bytes, limit, left.empty() ? "" : "; ", left);
 }
 
 Pool::Pool(Driver& driver, PoolOptions options) : state_(std::make_unique<State>(driver, options)) {

@@ -36,22 +36,25 @@ bool operator==(const CellState& a, const CellState& b) {
          a.writer.line == b.writer.line && a.uses == b.uses;
 }
 
-void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
-               Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps) {
+void add_steps(const CellStates& cells, std::string_view buffer, Intent intent, Combine combine, MemoryId memory,
+               const Region& region, Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest,
+               Few<Step>& steps) {
   cells.for_each(region, [&](const Box& box, const CellState& cell) {
     if (is_ready(cell, intent, combine, memory)) return;
     if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
-      throw_error(ErrorCode::invalid_use, "{} wants cells {} that have not been written", name_of(intent),
-                  to_string(box));
+      throw_error(ErrorCode::invalid_use, "buffer '{}': {} wants cells {} that have not been written", buffer,
+                  name_of(intent), to_string(box));
     if (cell.absence == Absence::elsewhere)
-      throw_error(ErrorCode::invalid_use, "{} wants cells {} whose value is not here since the write at {}",
+      throw_error(ErrorCode::invalid_use,
+                  "buffer '{}': {} wants cells {} whose value is not here since the write at {}", buffer,
                   name_of(intent), to_string(box), to_string(cell.writer));
     if (cell.absence == Absence::abandoned)
       throw_error(ErrorCode::invalid_use,
-                  "{} wants cells {}, whose last write, at {}, was abandoned: they must be written again",
-                  name_of(intent), to_string(box), to_string(cell.writer));
+                  "buffer '{}': {} wants cells {}, whose last write, at {}, was abandoned: they must be written again",
+                  buffer, name_of(intent), to_string(box), to_string(cell.writer));
     if (cell.lost_with)
-      throw_error(ErrorCode::device_lost, "{} wants cells {}, whose last value, of the write at {}, was lost with {}",
+      throw_error(ErrorCode::device_lost,
+                  "buffer '{}': {} wants cells {}, whose last value, of the write at {}, was lost with {}", buffer,
                   name_of(intent), to_string(box), to_string(cell.writer), to_string(*cell.lost_with));
     Step& step = steps.add();
     step.kind = kind_of_step(cell, intent, combine);

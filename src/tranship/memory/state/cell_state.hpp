@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
@@ -100,9 +101,10 @@ struct Step {
 
 /// Adds the steps that `intent` on `memory` needs in `region`, in unspecified order. `nearest(set, memory)` chooses the
 /// source of a copy. Throws `invalid_use` for cells that have no value: never written while `contents` is undefined,
-/// invalidated, or abandoned; throws `device_lost` for cells whose value was lost.
-void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
-               Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps);
+/// invalidated, or abandoned; throws `device_lost` for cells whose value was lost. Both name the buffer.
+void add_steps(const CellStates& cells, std::string_view buffer, Intent intent, Combine combine, MemoryId memory,
+               const Region& region, Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest,
+               Few<Step>& steps);
 /// Adds the steps that move to `memory` what only `leaving` holds (its part of each value), and nothing else.
 void add_eviction_steps(const CellStates& cells, MemoryId leaving, MemoryId memory, const Region& region,
                         Few<Step>& steps);
