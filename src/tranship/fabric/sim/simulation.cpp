@@ -131,7 +131,7 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
       if (is_held_[std::size_t(r)] == 0) ready.push_back(r);
     if (!ready.empty())
       resume(ready[random_.below(ready.size())]);
-    else if (!deliver_any() && !wake_those_not_told() && !resume_polls() && !expire_one())
+    else if (!deliver_any() && !wake_those_not_told() && !resume_polls() && !look_again() && !expire_one())
       break;
   }
   if (host_memory_) host_memory_->enter(HostMemory::everywhere);
@@ -175,6 +175,11 @@ void Simulation::resume(Rank rank) {
 }
 
 void Simulation::something_happened() {
+  looks_again_ = 0;
+  wake_all();
+}
+
+void Simulation::wake_all() {
   for (const Rank rank : drowsy_) {
     RankState& one = ranks_[std::size_t(rank)];
     one.waits = one.polls = one.is_drowsy = false;
@@ -186,6 +191,7 @@ void Simulation::something_happened() {
 }
 
 void Simulation::wake(Rank rank) {
+  looks_again_ = 0;
   RankState& one = ranks_[std::size_t(rank)];
   one.waits = one.polls = false;
   one.has_news = true;
@@ -204,6 +210,15 @@ bool Simulation::resume_polls() {
   // Other ranks may wait for values that these have stored meanwhile.
   if (any) something_happened();
   return any;
+}
+
+/// Operations under way store words that no call here sees, while their rank waits: others may have gone to sleep just
+/// before. Each such store can let one more rank go on.
+bool Simulation::look_again() {
+  if (looks_again_ == 2 * options_.ranks + 8) return false;
+  ++looks_again_;
+  wake_all();
+  return true;
 }
 
 bool Simulation::expire_one() {

@@ -203,6 +203,7 @@ class Simulation final : private BoardLink {
   void tell(const InFlight& what, const void* there);
   bool deliver_any();
   void something_happened();
+  void wake_all();
   /// Wakes one rank. Others may learn of the event later, but do learn of it.
   void wake(Rank rank);
   bool wake_those_not_told();
@@ -213,6 +214,7 @@ class Simulation final : private BoardLink {
   bool deliver_news();
   void resume(Rank rank);
   bool resume_polls();
+  bool look_again();
   bool expire_one();
 
   SimulationOptions options_;
@@ -253,6 +255,7 @@ class Simulation final : private BoardLink {
   std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;
   int delivery_chance_;          // of 16: a delivery comes before a step of a rank
   int switch_chance_;            // of 16: a step lets other ranks run
+  int looks_again_ = 0;          // of all ranks that sleep, since anything has happened
   int looks_ = 0;                // since the last delivery for looks
   std::int64_t vain_looks_ = 0;  // of all ranks, since anything has changed
   std::uint64_t serials_ = 0;
