@@ -38,7 +38,7 @@ struct BufferHandle {
   BufferHandle& operator=(BufferHandle&&) = delete;
   ~BufferHandle() {
     // A thread that waits for the interpreter's lock may hold the buffer's. In a device's code, the buffer's is free.
-    if (has_python_devices() && !is_inside_of_device()) without_gil([&] { const Buffer gone = std::move(buffer); });
+    if (!is_inside_of_device()) without_gil([&] { const Buffer gone = std::move(buffer); });
   }
   DevicesHandle devices;
   Buffer buffer;

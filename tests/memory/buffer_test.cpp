@@ -502,6 +502,22 @@ TEST_P(BufferOn, foreign_memory_is_kept_until_no_stream_uses_it) {
   }
 }
 
+TEST_P(BufferOn, a_buffer_of_foreign_memory_may_go_in_a_kernel) {
+  std::vector<double> mine(n, 3);
+  std::atomic<int> released = 0;
+  {
+    auto b = std::make_shared<Buffer>(
+        Buffer::import({.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
+                       {.devices = &devices_}, std::shared_ptr<void>(mine.data(), [&](void*) { ++released; })));
+    b->prefetch({.device = gpu});
+    run_on(devices_.stream(gpu), [kept = std::move(b)] {});
+  }
+  finish(devices_.stream(gpu).event(), Deadline::after_seconds(10));
+  finish(devices_.copy_stream(devices_.memory_of(gpu)).event(), Deadline::after_seconds(10));
+  const Buffer next = buffer();
+  EXPECT_EQ(released, 1);
+}
+
 TEST_P(BufferOn, foreign_memory_may_have_gaps_and_run_backward) {
   // Two rows of three, the second one first, 8 apart.
   std::vector<double> mine(11, -1);

@@ -277,14 +277,15 @@ bool CudaStream::is_over(std::uint64_t number) {
 }
 
 std::optional<Device> CudaStream::lost_with(std::uint64_t number) {
-  // Work that goes on all the same would touch memory that others get when it counts as lost.
-  for (;;) {
-    if (number <= timeline_->over()) return {};
-    if (unit_.is_lost()) return device();
-    const std::optional<Device> lost = timeline_->lost_wait(number);
-    if (!lost || is_in_host_function || timeline_->lost_with(number, unit_.wait_timeout_ns)) return lost;
-    pause_ns(5'000);
-  }
+  if (number <= timeline_->over()) return {};
+  if (unit_.is_lost()) return device();
+  return unit_.losses.load(std::memory_order_acquire) > 0 ? timeline_->lost_wait(number) : std::nullopt;
+}
+
+bool CudaStream::is_at_rest(std::uint64_t number) {
+  if (is_over(number) || unit_.is_lost()) return true;
+  // Work that was to come after work of a lost card may run all the same.
+  return lost_with(number) && timeline_->has_passed(number);
 }
 
 void CudaStream::finish(std::uint64_t number, Deadline deadline) {
@@ -297,7 +298,9 @@ void CudaStream::finish(std::uint64_t number, Deadline deadline) {
   long pause = 5'000;
   while (!is_over(number)) {
     if (unit_.is_lost()) unit_.fail();
-    check_wait(timeline_->lost_with(number, unit_.wait_timeout_ns));
+    // Where the work goes on all the same, the caller's memory is not its own yet.
+    const std::optional<Device> lost = timeline_->lost_wait(number);
+    if (lost && (timeline_->has_passed(number) || deadline.passed())) check_wait(lost);
     if (deadline.passed())
       throw_error(ErrorCode::timeout, "{} of {} of work on a stream of {} were over when the deadline passed",
                   timeline_->over(), amount(number, "piece"), to_string(device()));
@@ -319,9 +322,11 @@ void CudaStream::wait(Event event) {
   }
   check_wait(other->unit_.is_lost() ? other->device() : other->timeline_->lost_wait(event.number));
   other->record(event.number);
-  if (!other->timeline_->hold_back(unit_.card, handle(), event.number))
+  if (!other->timeline_->hold_back(unit_.card, handle(), event.number)) {
+    if (other->unit_.is_lost()) other->unit_.fail();
     throw_error(ErrorCode::invalid_use, "a stream of {} is being captured: it has no point to wait for",
                 to_string(other->device()));
+  }
   timeline_->follow(other->timeline_, event.number);
   timeline_->give();
 }
@@ -357,6 +362,7 @@ void CudaStream::call_on_host(std::unique_ptr<Kernel> kernel) {
 }
 
 void CudaStream::run(std::unique_ptr<Kernel> kernel) {
+  check_kernel(kernel);
   const std::lock_guard turn(turn_);
   begin();
   const Current current(unit_.card);
@@ -433,7 +439,8 @@ void CudaStream::copy(const CopyBlock& block, int width, const void* source, voi
 void CudaStream::copy_list(std::span<const StreamCopy> copies) {
   for (const StreamCopy& one : copies) {
     check_width(one.width);
-    check_memory(one.block, one.source, one.target);
+    check_memory(one.block, "source", one.source);
+    check_memory(one.block, "target", one.target);
   }
   const std::lock_guard turn(turn_);
   begin();
@@ -716,7 +723,7 @@ void CudaStream::capture_list(CUgraph graph, const std::shared_ptr<const CardMov
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
-  check_memory(block, target, target);
+  check_memory(block, "target", target);
   const std::lock_guard turn(turn_);
   begin();
   FillArgs args{};
@@ -767,7 +774,8 @@ void CudaStream::fill(const CopyBlock& block, int width, const void* element, vo
 
 void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
   detail::check_combination(how, type);
-  check_memory(block, source, target);
+  check_memory(block, "source", source);
+  check_memory(block, "target", target);
   const std::lock_guard turn(turn_);
   begin();
   for (int d = 0; d < block.dims; ++d)

@@ -73,6 +73,7 @@ class CudaStream final : public Stream {
   bool is_over(std::uint64_t number) override;
   void finish(std::uint64_t number, Deadline deadline) override;
   std::optional<Device> lost_with(std::uint64_t number) override;
+  bool is_at_rest(std::uint64_t number) override;
 
  private:
   /// Where a card finds what a block touches.

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
 
 namespace tranship::cuda {
 namespace {
@@ -49,7 +49,8 @@ void Timeline::ask() {
 
 bool Timeline::record(CUstream stream, std::uint64_t point) {
   const std::lock_guard lock(mutex_);
-  if (!records_.empty() && records_.back().point >= point) return false;
+  const bool has_event = !records_.empty() && records_.back().point >= point;
+  if (has_event || point <= passed_.load(std::memory_order_acquire)) return false;
   const Current current(card_);
   ask();
   CUevent event;
@@ -119,22 +120,11 @@ std::optional<std::vector<Timeline::Open>> Timeline::open_waits(std::uint64_t po
   return all;
 }
 
-std::optional<Timeline::Open> Timeline::find_lost(std::uint64_t point) {
+std::optional<Device> Timeline::lost_wait(std::uint64_t point) {
   const std::optional<std::vector<Open>> open = open_waits(point);
   if (!open) return {};
   const auto lost = std::find_if(open->begin(), open->end(), [](const Open& one) { return one.on->card_.is_lost(); });
-  return lost == open->end() ? std::nullopt : std::optional(*lost);
-}
-
-std::optional<Device> Timeline::lost_wait(std::uint64_t point) {
-  if (const std::optional<Open> lost = find_lost(point)) return lost->on->device_;
-  return {};
-}
-
-std::optional<Device> Timeline::lost_with(std::uint64_t point, std::int64_t patience_ns) {
-  const std::optional<Open> lost = find_lost(point);
-  if (!lost || !(has_passed(point) || now_ns() - lost->on->card_.lost_at_ns() > patience_ns)) return {};
-  return lost->on->device_;
+  return lost == open->end() ? std::nullopt : std::optional(lost->on->device_);
 }
 
 bool Timeline::hold_back(Card& waiting, CUstream stream, std::uint64_t point) {
@@ -142,7 +132,11 @@ bool Timeline::hold_back(Card& waiting, CUstream stream, std::uint64_t point) {
   const auto at = std::find_if(records_.begin(), records_.end(), [&](const Record& one) { return one.point >= point; });
   if (at == records_.end()) return point <= passed_.load(std::memory_order_acquire);
   const Current current(waiting);
-  TRANSHIP_CUDA_CALL(waiting, cuStreamWaitEvent, stream, at->event, 0);
+  const CUresult result = waiting.calls().cuStreamWaitEvent(stream, at->event, 0);
+  // The error may be that of the card which is waited for.
+  if (result != CUDA_SUCCESS && card_.note(card_.calls().cuEventQuery(at->event), "cuEventQuery"))
+    throw_error(ErrorCode::device_lost, "{}", card_.loss());
+  waiting.check(result, "cuStreamWaitEvent");
   return true;
 }
 
@@ -161,7 +155,8 @@ void Timeline::follow(const std::shared_ptr<Timeline>& other, std::uint64_t poin
   const std::uint64_t from = given() + 1;
   for (const auto& [on, wanted] : all) {
     if (&on->card_ == &card_) continue;  // where the own card fails, all is lost
-    auto at = std::find_if(followed_.begin(), followed_.end(), [&](const Followed& one) { return one.on == on; });
+    auto at = std::find_if(followed_.begin(), followed_.end(),
+                           [&timeline = on](const Followed& one) { return one.on == timeline; });
     if (at == followed_.end()) at = followed_.insert(at, {on, {}});
     if (at->waits.empty() || at->waits.back().point < wanted) at->waits.push_back({from, wanted});
   }
@@ -169,6 +164,7 @@ void Timeline::follow(const std::shared_ptr<Timeline>& other, std::uint64_t poin
 }
 
 void Timeline::end() {
+  if (is_forked.load(std::memory_order_relaxed)) return;  // Another thread may have had the lock.
   const std::lock_guard lock(mutex_);
   followed_.clear();
 }

@@ -44,9 +44,6 @@ class Timeline {
   bool is_over(std::uint64_t point);
   /// The device because of whose loss a point is never over, though the own card works.
   std::optional<Device> lost_wait(std::uint64_t point);
-  /// That device, once the work before the point touches memory no more: it has completed all the same, or the device
-  /// was lost `patience_ns` ago.
-  std::optional<Device> lost_with(std::uint64_t point, std::int64_t patience_ns);
 
   /// Lets `stream` of the card `waiting` wait for a point, for which an event has been recorded. Returns false where
   /// there is none.
@@ -80,7 +77,6 @@ class Timeline {
   void ask();
   void forget_passed();
   std::optional<std::vector<Open>> open_waits(std::uint64_t point);
-  std::optional<Open> find_lost(std::uint64_t point);
 
   Card& card_;
   Device device_;

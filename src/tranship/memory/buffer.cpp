@@ -192,6 +192,7 @@ Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const B
   storage->data = view.data;
   storage->owner = std::move(owner);
   storage->is_foreign = true;
+  storage->residents = &state.devices.residents();
   const detail::BufferLock lock(state);
   lock->know(id);
   lock->residence.copies[id] = std::move(storage);

@@ -70,6 +70,8 @@ void combine_row(Combine combine, ElementType type, Index count, const void* sou
 }
 
 void check_combination(Combine combine, ElementType type) {
+  if (combine > Combine::maximum)
+    throw_error(ErrorCode::invalid_use, "there is no combination {} of elements {}", int(combine), name_of(type));
   if (!can_combine(combine, type))
     throw_error(ErrorCode::invalid_use, "elements {} have no {}", name_of(type), name_of(combine));
 }

@@ -66,9 +66,9 @@ void BufferCore::admit(const Request& request) {
   admission.check_conflicts(request);
 }
 
-void BufferCore::forget_copy(MemoryId memory) {
+std::shared_ptr<Storage> BufferCore::take_copy(MemoryId memory) {
   if (watch) watch->forget(memory);
-  residence.forget_copy(memory);
+  return residence.take_copy(memory);
 }
 
 // Memory under pressure.
@@ -81,6 +81,7 @@ std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
 }
 
 bool BufferState::try_release(MemoryId memory) noexcept {
+  std::shared_ptr<Storage> gone;  // without the lock
   const BufferLock lock(*this, std::try_to_lock);
   if (!lock) return false;
   Residence& residence = lock->residence;
@@ -89,7 +90,7 @@ bool BufferState::try_release(MemoryId memory) noexcept {
   residence.note_losses();
   if (!residence.needed(memory).empty()) return false;
   if (lock->watch) lock->watch->before_loss(memory);
-  lock->forget_copy(memory);
+  gone = lock->take_copy(memory);
   return true;
 }
 
@@ -97,13 +98,9 @@ bool BufferState::try_release(MemoryId memory) noexcept {
 
 Lease BufferState::open(const Request& request, const std::shared_ptr<BufferState>& self) {
   Lease lease;
-  std::vector<Event> events;
+  std::vector<Before> before;
   const auto wait_for_all = [&] {
-    for (const Event& event : events)
-      if (request.memory == 0)
-        finish(event, Deadline::after_ns(device_timeout_ns));
-      else
-        lease.stream_->wait(event);
+    for (const Before& one : before) come_after(request.memory == 0 ? nullptr : lease.stream_, one);
   };
   {
     const BufferLock lock(*this);
@@ -126,7 +123,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
         request.intent == Intent::accumulate &&
         !residence.all_of(only, region, [&](const CellState& cell) { return is_claimed(cell, request.memory); });
     if (!only || !only->uses.empty() || copy_here->was_shared.load(std::memory_order_relaxed))
-      events = residence.events_before(request.memory, request.intent, region.boxes());
+      before = residence.work_before(request.memory, request.intent, region.boxes());
 
     const int slot = admission.enter(request);
     copy_here->last_use.store(residents_.now(), std::memory_order_relaxed);
@@ -143,7 +140,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
         // Other copies are invalidated last: after this nothing can fail, and no other thread sees the lease before it.
         wait_for_all();
         residence.cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
-        events.clear();
+        before.clear();
       }
     } catch (...) {
       admission.lease(slot).is_void = true;
@@ -266,6 +263,7 @@ std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
 }
 
 void BufferState::drop(Device device, CallSite where) {
+  std::shared_ptr<Storage> gone;  // without the lock
   const BufferLock lock(*this);
   lock->residence.note_losses();
   const MemoryId memory = devices.memory_of(device);
@@ -276,10 +274,11 @@ void BufferState::drop(Device device, CallSite where) {
     throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {}, {}",
                 options.name, tranship::to_string(device), to_string(where), bytes_of(lost), amount(size_bytes, "byte"),
                 tranship::to_string(lost));
-  lock->forget_copy(memory);
+  gone = lock->take_copy(memory);
 }
 
 void BufferState::evict(Device device, CallSite where) {
+  std::shared_ptr<Storage> gone;  // without the lock
   const BufferLock lock(*this);
   lock->residence.note_losses();
   const MemoryId memory = devices.memory_of(device);
@@ -295,7 +294,7 @@ void BufferState::evict(Device device, CallSite where) {
     lock->admission.check_conflicts(request);
     lock->carry_out(request, Cause::eviction);
   }
-  lock->forget_copy(memory);
+  gone = lock->take_copy(memory);
 }
 
 Region BufferState::valid(Device device) {

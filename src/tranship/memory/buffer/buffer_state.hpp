@@ -41,8 +41,8 @@ struct BufferCore {
   void admit(const Request& request);
   /// Carries out what a request needs. First asks the scopes of the thread and allocates the copy.
   void carry_out(const Request& request, std::optional<Cause> asked);
-  /// Gives the copy of a memory back.
-  void forget_copy(MemoryId memory);
+  /// Forgets the copy of a memory and returns it. Its end may wait for streams.
+  [[nodiscard]] std::shared_ptr<Storage> take_copy(MemoryId memory);
 
  private:
   void carry_out(const Step& step, const Request& request);
@@ -64,7 +64,7 @@ struct BufferCore {
     void* data = nullptr;
     bool is_dense = false;
   };
-  Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after);
+  Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Before>& after);
   /// The stream on which copies between two memories are enqueued.
   Stream& stream_between(MemoryId source, MemoryId target) const {
     return shape.devices.copy_stream(target == 0 ? source : target);

@@ -9,8 +9,8 @@
 namespace tranship::detail {
 namespace {
 
-void wait_for(Stream& stream, const std::vector<Event>& events) {
-  for (const Event& event : events) stream.wait(event);
+void wait_for(Stream& stream, const std::vector<Before>& all) {
+  for (const Before& one : all) come_after(&stream, one);
 }
 
 /// Appends a dimension. A dimension that continues the last one is joined with it, so a contiguous box becomes one row.
@@ -68,7 +68,7 @@ const CopyBlock& BufferCore::block_of(const Box& box, bool source_is_dense, bool
   return block;
 }
 
-Event BufferCore::copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after) {
+Event BufferCore::copy(const Box& box, const Place& source, const Place& target, const std::vector<Before>& after) {
   const auto give = [&](Stream& stream, const Place& from, const Place& to) {
     const Index offset = shape.offset_bytes(box);
     stream.copy(block_of(box, from.is_dense, to.is_dense), shape.width(),
@@ -102,7 +102,7 @@ void BufferCore::make_own_copy(const Region& moved, const Request& request) {
   const OwnAccess from_old(old->guard.get()), to_fresh(fresh->guard.get());
   for (const Box& box : moved.boxes()) {
     over = copy(box, {memory, old->data, false}, {memory, fresh->data, false},
-                residence.events_before(memory, Intent::read, {&box, 1}));
+                residence.work_before(memory, Intent::read, {&box, 1}));
     old->note(over);
     fresh->note(over);
   }
@@ -150,9 +150,9 @@ Event BufferCore::merge(const Step& step, const Request& request) {
   const bool is_partial = step.before.partial.has(memory);
   const Place sum = is_partial ? new_scratch() : here;
   const auto before = [&](MemoryId other, Intent intent) {
-    return residence.events_before(other, intent, {&step.box, 1});
+    return residence.work_before(other, intent, {&step.box, 1});
   };
-  const auto fetch = [&](MemoryId source, const Place& target, const std::vector<Event>& after) {
+  const auto fetch = [&](MemoryId source, const Place& target, const std::vector<Before>& after) {
     const Event over = copy(step.box, place(source), target, after);
     scratch.used_until(over);
     residence.add_uses({source, over, Intent::read}, {&step.box, 1});
@@ -166,9 +166,9 @@ Event BufferCore::merge(const Step& step, const Request& request) {
     if (other != memory) fetch(other, partial.back(), before(other, Intent::read));
   });
   if (step.source != memory) {
-    std::vector<Event> after = before(step.source, Intent::read);
+    std::vector<Before> after = before(step.source, Intent::read);
     if (!is_partial)
-      for (const Event& event : before(memory, Intent::write)) after.push_back(event);
+      for (const Before& one : before(memory, Intent::write)) after.push_back(one);
     fetch(step.source, sum, after);
   }
   wait_for(stream, before(memory, Intent::write));
@@ -190,12 +190,11 @@ Event BufferCore::fold(const Step& step, const Request& request) {
   scratch.add(residence.allocate(memory, std::size_t(step.box.count() * shape.element_bytes())));
   const Place there{memory, scratch.next(), true};
   const std::span<const Box> box(&step.box, 1);
-  const Event landed =
-      copy(step.box, place(step.source), there, residence.events_before(step.source, Intent::read, box));
+  const Event landed = copy(step.box, place(step.source), there, residence.work_before(step.source, Intent::read, box));
   scratch.used_until(landed);
   residence.add_uses({step.source, landed, Intent::read}, box);
   stream.wait(landed);
-  wait_for(stream, residence.events_before(memory, Intent::write, box));
+  wait_for(stream, residence.work_before(memory, Intent::write, box));
   stream.combine(elements_of(step.box, true, false), step.before.combine, shape.type, there.data,
                  static_cast<std::byte*>(place(memory).data) + shape.offset_bytes(step.box));
   return stream.event();
@@ -208,7 +207,7 @@ void BufferCore::carry_out(const Step& step, const Request& request) {
   switch (step.kind) {
     case Step::Kind::zero: {
       Stream& stream = shape.devices.copy_stream(memory);
-      wait_for(stream, residence.events_before(memory, Intent::write, box));
+      wait_for(stream, residence.work_before(memory, Intent::write, box));
       stream.fill(block_of(step.box, false, false), shape.width(), nullptr,
                   static_cast<std::byte*>(place(memory).data) + shape.offset_bytes(step.box));
       over = stream.event();
@@ -217,15 +216,15 @@ void BufferCore::carry_out(const Step& step, const Request& request) {
     }
     case Step::Kind::identity: {
       Stream& stream = shape.devices.copy_stream(memory);
-      wait_for(stream, residence.events_before(memory, Intent::write, box));
+      wait_for(stream, residence.work_before(memory, Intent::write, box));
       fill_identity(request.combine, {place(memory).data, shape.type, shape.extents, shape.strides}, step.box, stream);
       over = stream.event();
       break;
     }
     case Step::Kind::copy:
     case Step::Kind::take: {
-      std::vector<Event> after = residence.events_before(step.source, Intent::read, box);
-      for (const Event& event : residence.events_before(memory, Intent::write, box)) after.push_back(event);
+      std::vector<Before> after = residence.work_before(step.source, Intent::read, box);
+      for (const Before& one : residence.work_before(memory, Intent::write, box)) after.push_back(one);
       over = copy(step.box, place(step.source), place(memory), after);
       residence.add_uses({step.source, over, Intent::read}, box);
       break;
@@ -260,8 +259,8 @@ void BufferCore::copy_together(std::span<const Step> steps, const Request& reque
   copies.reserve(steps.size());
   for (const Step& step : steps) {
     const std::span<const Box> box(&step.box, 1);
-    wait_for(stream, residence.events_before(source, Intent::read, box));
-    wait_for(stream, residence.events_before(memory, Intent::write, box));
+    wait_for(stream, residence.work_before(source, Intent::read, box));
+    wait_for(stream, residence.work_before(memory, Intent::write, box));
     const Index offset = shape.offset_bytes(step.box);
     copies.push_back({.block = block_of(step.box, false, false),
                       .width = shape.width(),

@@ -32,9 +32,9 @@ void Residence::check_lost(const Request& request) const {
                 tranship::to_string(request.device), to_string(request.where), loss);
 }
 
-void Residence::forget_copy(MemoryId memory) {
+std::shared_ptr<Storage> Residence::take_copy(MemoryId memory) {
   cells.update(shape_.whole, [&](const Box&, CellState& cell) { forget(memory, cell); });
-  copies[memory].reset();
+  return std::move(copies[memory]);
 }
 
 template <class F>
@@ -103,25 +103,37 @@ void Residence::register_foreign(MemoryId source, MemoryId target) {
                                     std::size_t(shape_.span_bytes));
 }
 
-std::vector<Event> Residence::events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const {
-  std::vector<Event> events;  // one event for each stream, the latest
+void come_after(Stream* stream, const Before& before) {
+  const Deadline deadline = Deadline::after_ns(device_timeout_ns);
+  if (before.only_orders && (!stream || lost_with(before.event))) return settle(before.event, deadline);
+  if (stream)
+    stream->wait(before.event);
+  else
+    finish(before.event, deadline);
+}
+
+std::vector<Before> Residence::work_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const {
+  std::vector<Before> all;  // one for each stream, the latest
   const auto add = [&](const Box&, const CellState& cell) {
     for (const Use& use : cell.uses) {
       if (use.memory != memory || (!writes(intent) && !writes(use.intent))) continue;
+      const bool only_orders = !writes(use.intent);
       const auto same =
-          std::find_if(events.begin(), events.end(), [&](const Event& old) { return old.stream == use.event.stream; });
-      if (same == events.end())
-        events.push_back(use.event);
-      else
-        same->number = std::max(same->number, use.event.number);
+          std::find_if(all.begin(), all.end(), [&](const Before& old) { return old.event.stream == use.event.stream; });
+      if (same == all.end()) {
+        all.push_back({use.event, only_orders});
+        continue;
+      }
+      same->event.number = std::max(same->event.number, use.event.number);
+      same->only_orders &= only_orders;
     }
   };
   if (const CellState* const only = cells.only(boxes); !only || !only->uses.empty())
     for (const Box& box : boxes) cells.for_each(box, add);
   if (writes(intent) && copies[memory] && copies[memory]->was_shared.load(std::memory_order_relaxed))
     for (const Event& event : copies[memory]->uses())
-      if (!is_at_rest(event)) events.push_back(event);
-  return events;
+      if (!is_at_rest(event)) all.push_back({event});
+  return all;
 }
 
 void Residence::remember(const Use& use, std::span<const Box> boxes) {

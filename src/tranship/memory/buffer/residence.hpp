@@ -15,6 +15,15 @@
 
 namespace tranship::detail {
 
+/// Work on the same memory that other work comes after.
+struct Before {
+  Event event;
+  bool only_orders = true;  ///< it writes no value that the other work needs
+};
+/// Lets what is enqueued next on a stream come after earlier work; blocks the host where `stream` is null. Throws
+/// `device_lost` where a value that is needed was lost.
+void come_after(Stream* stream, const Before& before);
+
 class Residence {
  public:
   /// `self` is the buffer's entry in Residents; a full memory never evicts the copy that it makes room for.
@@ -62,7 +71,8 @@ class Residence {
   void check_device(const Request& request) const {
     if (losses_.load(std::memory_order_acquire) > 0) check_lost(request);
   }
-  void forget_copy(MemoryId memory);
+  /// Returns the copy, whose end may wait for streams.
+  [[nodiscard]] std::shared_ptr<Storage> take_copy(MemoryId memory);
 
   /// Allocates from the pool of a memory; when it is full, copies of other buffers are released first.
   PoolBlock allocate(MemoryId memory, std::size_t bytes);
@@ -70,7 +80,7 @@ class Residence {
   /// Registers foreign memory among these two with the device that will copy from or to it.
   void register_foreign(MemoryId source, MemoryId target);
 
-  std::vector<Event> events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
+  std::vector<Before> work_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
   void add_uses(const Use& use, std::span<const Box> boxes) {
     if (use.event.stream) remember(use, boxes);
   }

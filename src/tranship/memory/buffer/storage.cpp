@@ -1,25 +1,32 @@
 #include "tranship/memory/buffer/storage.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
+
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship::detail {
 
 Storage::~Storage() {
   guard.reset();
-  if (pool) {
-    pool->free(block, uses_);
-    return;
-  }
-  // The program may use the memory for something else from now on.
+  if (pool) pool->free(block, uses_);
+  if (is_foreign && !has_ended()) residents->keep({std::move(uses_), std::move(owner), std::move(registrations_)});
+}
+
+/// Waits until no stream uses the memory: from now on the program may use it for something else. Returns false where a
+/// stream hangs, and where the calling thread must not wait.
+bool Storage::has_ended() noexcept {
+  const Deadline deadline = Deadline::after_ns(device_timeout_ns);
   try {
-    for (const Event& event : uses_) settle(event, Deadline::after_ns(device_timeout_ns));
+    for (const Event& use : uses_) {
+      if (is_at_rest(use)) continue;
+      if (is_in_kernel) return false;
+      settle(use, deadline);
+    }
   } catch (const Error&) {
-    // A stream that hangs keeps what it may use, for good.
-    [[maybe_unused]] const auto* const kept = new (std::nothrow) std::pair(std::move(owner), std::move(registrations_));
+    return false;
   }
-  registrations_.clear();  // must end before the memory does
+  return true;
 }
 
 void Storage::note(Event event) {

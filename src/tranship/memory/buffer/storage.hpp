@@ -11,6 +11,7 @@
 #include <tranship/memory/checks/guard.hpp>
 #include <tranship/memory/device/driver.hpp>
 #include <tranship/memory/pool/pool.hpp>
+#include <tranship/memory/pool/residents.hpp>
 #include <tranship/memory/state/cell_state.hpp>
 
 namespace tranship::detail {
@@ -23,9 +24,10 @@ struct Storage {
   Pool* pool = nullptr;  ///< null: foreign memory, or an array that the device made
   PoolBlock block;
   void* data = nullptr;
-  std::unique_ptr<Guard> guard;  ///< null: not guarded
-  std::shared_ptr<void> owner;   ///< keeps memory alive that does not come from the pool
-  bool is_foreign = false;       ///< the program's own memory, which is never evicted
+  std::unique_ptr<Guard> guard;    ///< null: not guarded
+  std::shared_ptr<void> owner;     ///< keeps memory alive that does not come from the pool
+  bool is_foreign = false;         ///< the program's own memory, which is never evicted
+  Residents* residents = nullptr;  ///< keep foreign memory that cannot be waited for
   /// Another buffer has shared this storage, so the cell states of one buffer do not know all uses.
   std::atomic<bool> was_shared = false;
   std::atomic<std::uint64_t> last_use = 0;  ///< Residents::now() at the last use
@@ -33,7 +35,7 @@ struct Storage {
   Storage() = default;
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
-  /// Waits for the streams that use memory which does not go back to a pool.
+  /// Waits for the streams that use foreign memory, except in a kernel.
   ~Storage();
   /// Records a use, for the next user of the memory and for the buffer that remains its only holder.
   void note(Event event);
@@ -42,6 +44,8 @@ struct Storage {
   void register_with(MemoryId memory, Driver& driver, void* lowest, std::size_t bytes);
 
  private:
+  bool has_ended() noexcept;
+
   mutable std::mutex mutex_;
   std::vector<Event> uses_;  // at most one event for each stream
   MemorySet registered_;

@@ -71,9 +71,9 @@ Watch::OwnWork::~OwnWork() {
   for (MemoryId memory = 0; memory < MemoryId(opened_.size()); ++memory) {
     if (!watch_->guard_of(memory)) continue;
     try {
-      for (const Event& event :
-           watch_->buffer_.residence.events_before(memory, Intent::write, watch_->buffer_.shape.whole.boxes()))
-        settle(event, Deadline::after_ns(device_timeout_ns));
+      for (const Before& one :
+           watch_->buffer_.residence.work_before(memory, Intent::write, watch_->buffer_.shape.whole.boxes()))
+        settle(one.event, Deadline::after_ns(device_timeout_ns));
     } catch (const Error&) {
       // They stay open for good, because work that may still touch them must not fault.
       watch_->guard_of(memory)->open();
@@ -85,8 +85,8 @@ template <class F>
 void Watch::at_once(MemoryId memory, F f) const {
   const OwnAccess access(guard_of(memory));
   Stream& stream = buffer_.shape.devices.copy_stream(memory);
-  for (const Event& event : buffer_.residence.events_before(memory, Intent::write, buffer_.shape.whole.boxes()))
-    stream.wait(event);
+  for (const Before& one : buffer_.residence.work_before(memory, Intent::write, buffer_.shape.whole.boxes()))
+    come_after(&stream, one);
   run_on(stream, f);
   finish(stream.event(), Deadline::after_ns(device_timeout_ns));
 }

@@ -170,6 +170,7 @@ class Devices::State::LentStream final : public Stream {
   void* native_handle() noexcept override { return inner_.native_handle(); }
   bool is_over(std::uint64_t number) override { return inner_.is_over(number); }
   std::optional<Device> lost_with(std::uint64_t number) override { return inner_.lost_with(number); }
+  bool is_at_rest(std::uint64_t number) override { return inner_.is_at_rest(number); }
   void finish(std::uint64_t number, Deadline deadline) override { inner_.finish(number, deadline); }
 
  private:
@@ -331,6 +332,7 @@ Devices::Devices(const DevicesOptions& options) : state_(std::make_unique<State>
 Devices::~Devices() {
   try {
     state_->finish_all();
+    state_->residents.release_kept();
     for (const auto& set : state_->sets) set->stop();
     // Streams of other memories have used blocks of these pools, so all pools go while every stream still exists.
     for (std::size_t i = 0; i < state_->memories.size(); ++i) state_->memories[i].pool.reset();

@@ -17,6 +17,8 @@
 
 namespace tranship {
 
+class Pool;
+
 /// Counts for tests and measurements. A driver that does not count returns 0.
 struct DriverCounts {
   std::int64_t launches = 0;          ///< pieces of work enqueued on its streams
@@ -48,6 +50,9 @@ class Driver : public PinnedMemory {
   /// `size_bytes` > 0. Throws `device_lost`.
   virtual void* allocate(std::size_t size_bytes) = 0;
   virtual void deallocate(void* memory, std::size_t size_bytes) noexcept = 0;
+  /// A pool that keeps memory of this driver comes or goes. Drivers whose memory others use as well may trim it.
+  virtual void add(Pool&) {}
+  virtual void remove(Pool&) noexcept {}
   /// Makes an array of `count` consecutive elements as the copy of a buffer, on devices whose arrays are more than
   /// bytes. Returns nothing on devices whose copies come from a pool, through allocate(). Throws `no_memory` when there
   /// is no room.

@@ -88,17 +88,20 @@ void check_width(int width) {
 }
 
 void check_extents(const CopyBlock& block) {
+  if (block.dims < 0 || block.dims > block_dims_max)
+    throw_error(ErrorCode::invalid_use, "a block of a stream's work has {}; it has 0 to {}",
+                amount(block.dims, "dimension"), block_dims_max);
   for (int d = 0; d < block.dims; ++d)
     if (block.extents[d] < 0)
       throw_error(ErrorCode::invalid_use, "a block of a stream's work has extent {} in dimension {}", block.extents[d],
                   d);
 }
 
-void check_memory(const CopyBlock& block, const void* source, const void* target) {
+void check_memory(const CopyBlock& block, std::string_view role, const void* memory) {
   check_extents(block);
-  if ((source && target) || element_count(block) == 0) return;
-  throw_error(ErrorCode::invalid_use, "the {} of a stream's work on {} is null", source ? "target" : "source",
-              amount(element_count(block), "element"));
+  if (!memory && element_count(block) > 0)
+    throw_error(ErrorCode::invalid_use, "the {} of a stream's work on {} is null", role,
+                amount(element_count(block), "element"));
 }
 
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {
@@ -129,8 +132,15 @@ void fill_on_host(const CopyBlock& block, int width, const void* element, void* 
   });
 }
 
+void check_kernel(const std::unique_ptr<Kernel>& kernel) {
+  if (!kernel) throw_error(ErrorCode::invalid_use, "a stream is given a kernel that is null");
+}
+
 void run_kernel(std::unique_ptr<Kernel> kernel) noexcept {
+  const bool outer = std::exchange(is_in_kernel, true);
   kernel->run();
+  kernel.reset();  // It may hold buffers.
+  is_in_kernel = outer;
 }
 
 void EagerStream::wait(Event event) {
@@ -139,23 +149,26 @@ void EagerStream::wait(Event event) {
 
 void EagerStream::copy(const CopyBlock& block, int width, const void* source, void* target) {
   check_width(width);
-  check_memory(block, source, target);
+  check_memory(block, "source", source);
+  check_memory(block, "target", target);
   copy_on_host(block, width, source, target);
 }
 
 void EagerStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
-  check_memory(block, target, target);
+  check_memory(block, "target", target);
   fill_on_host(block, width, element, target);
 }
 
 void EagerStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
   detail::check_combination(how, type);
-  check_memory(block, source, target);
+  check_memory(block, "source", source);
+  check_memory(block, "target", target);
   detail::combine_block(how, type, block, source, target);
 }
 
 void EagerStream::run(std::unique_ptr<Kernel> kernel) {
+  check_kernel(kernel);
   run_kernel(std::move(kernel));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <tranship/memory/device/driver.hpp>
@@ -30,11 +31,16 @@ std::vector<std::byte> packed_on_host(const CopyBlock& block, int width, const v
 void fill_on_host(const CopyBlock& block, int width, const void* element, void* target);
 /// Throws `invalid_use` unless the width is 1, 2, 4, 8 or 16.
 void check_width(int width);
-/// Throws `invalid_use` for an extent below 0.
+/// Throws `invalid_use` for more dimensions than a block has, and for an extent below 0.
 void check_extents(const CopyBlock& block);
-/// Throws `invalid_use` for an extent below 0, and for null memory of a block that has elements.
-void check_memory(const CopyBlock& block, const void* source, const void* target);
+/// Does what check_extents does, and throws `invalid_use` for null memory of a block that has elements. `role` names
+/// it.
+void check_memory(const CopyBlock& block, std::string_view role, const void* memory);
 
+/// Throws `invalid_use` for a null pointer.
+void check_kernel(const std::unique_ptr<Kernel>& kernel);
+/// True while the calling thread runs a kernel, which must not wait.
+inline thread_local bool is_in_kernel = false;
 /// Runs a kernel and destroys it. The kernel must not throw.
 void run_kernel(std::unique_ptr<Kernel> kernel) noexcept;
 

@@ -1,5 +1,6 @@
 #include "tranship/memory/device/stream.hpp"
 
+#include <ctime>
 #include <vector>
 
 #include <tranship/base/amounts.hpp>
@@ -31,9 +32,10 @@ void check_moves(std::span<const BlockMove> moves, std::span<const int> alignmen
   for (const BlockMove& one : moves) {
     for (const unsigned base : {one.source_base, one.target_base})
       if (base >= alignments.size())
-        throw_error(ErrorCode::invalid_use, "a move names base {}, but there are {}", base,
-                    amount(alignments.size(), "base"));
-    if (!can_move(one.map, one.arithmetic, one.width))
+        throw_error(ErrorCode::invalid_use, "a move names base {}, but there {} {}", base,
+                    plural(alignments.size(), "is", "are"), amount(alignments.size(), "base"));
+    if (one.map == ElementMap::copy) check_width(one.width);
+    if (one.map > ElementMap::maximum || !can_move(one.map, one.arithmetic, one.width))
       throw_error(ErrorCode::invalid_use, "elements of {} cannot be moved with map {} and arithmetic {}",
                   amount(one.width, "byte"), int(one.map), int(one.arithmetic));
     check_extents(one.block);
@@ -47,6 +49,21 @@ void check_prepared(Device made_for, Device device, std::size_t bases, std::size
   if (given != bases)
     throw_error(ErrorCode::invalid_use, "a list of moves has {}, but {} given", amount(bases, "base"),
                 given == 1 ? "1 address is" : fmt::format("{} addresses are", given));
+}
+
+void settle(Event event, Deadline deadline) {
+  try {
+    finish(event, deadline);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_lost) throw;
+  }
+  while (!is_at_rest(event)) {
+    if (deadline.passed())
+      throw_error(ErrorCode::timeout, "lost work on a stream of {} had not stopped when the deadline passed",
+                  to_string(event.stream->device()));
+    const std::timespec pause{0, 10'000};
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 std::shared_ptr<const PreparedMoves> Stream::prepare(std::span<const BlockMove> moves,

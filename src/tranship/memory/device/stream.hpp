@@ -52,8 +52,9 @@ class PreparedMoves {
 /// Work that runs in the order in which it was enqueued. Threads that enqueue at the same time take turns. The
 /// destructor finishes the work first.
 ///
-/// When its device is lost, or the stream waits for work that will never complete, all remaining work never completes
-/// and touches no memory any more. Calls that enqueue work or wait for it then throw `device_lost`.
+/// When its device is lost, or the stream waits for work that will never complete, all remaining work never completes.
+/// Calls that enqueue work or wait for it then throw `device_lost`. Its memory may be used for something else once
+/// is_at_rest() says so.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -112,10 +113,13 @@ class Stream {
   /// Returns true when all work up to point `number` has completed. Acquire: the caller then sees its bytes.
   virtual bool is_over(std::uint64_t number) = 0;
   /// Blocks the caller until is_over(number). Throws `timeout`, with both numbers, when the deadline passes first, and
-  /// `device_lost` as soon as the work can never complete.
+  /// `device_lost` when the work can never complete, once it has stopped or the deadline has passed.
   virtual void finish(std::uint64_t number, Deadline deadline) = 0;
   /// The lost device because of which work up to point `number` will never complete; empty otherwise.
   virtual std::optional<Device> lost_with(std::uint64_t) { return {}; }
+  /// Returns true when no work up to point `number` touches memory any more: it has completed, or is lost and has
+  /// stopped.
+  virtual bool is_at_rest(std::uint64_t number) { return is_over(number) || lost_with(number); }
 
  private:
   friend class Devices;
@@ -132,18 +136,11 @@ inline std::optional<Device> lost_with(Event event) {
   return event.stream ? event.stream->lost_with(event.number) : std::nullopt;
 }
 
-/// Returns true when no work before the event touches memory any more: it has completed, or never will.
 inline bool is_at_rest(Event event) {
-  return is_over(event) || lost_with(event);
+  return event.stream == nullptr || event.stream->is_at_rest(event.number);
 }
 /// Blocks the caller until is_at_rest(event). Throws `timeout`.
-inline void settle(Event event, Deadline deadline) {
-  try {
-    finish(event, deadline);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::device_lost) throw;
-  }
-}
+void settle(Event event, Deadline deadline);
 
 /// Wraps `f` as a kernel.
 template <class F>

@@ -123,7 +123,7 @@ struct Pool::State {
   Block& hand_out(Block& block);
   void take(Block& block);
   void keep(Block& block);
-  [[noreturn]] void fail(int size_class, std::size_t size_bytes) const;
+  [[noreturn]] void fail(int size_class, std::size_t size_bytes, PoolLock& lock) const;
 
   Driver& driver;
   PoolOptions options;
@@ -156,7 +156,7 @@ Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) 
       return hand_out(*busy);
     }
     if (!busy && room >= 0) busy = first_kept();
-    if (!busy) fail(size_class, size_bytes);
+    if (!busy) fail(size_class, size_bytes, lock);
     if (!deadline) deadline = Deadline::after_ns(options.wait_timeout_ns);
     wait_here(*busy, *deadline, lock);
   }
@@ -234,8 +234,14 @@ void Pool::State::wait_on(Stream& stream, Block& block, PoolLock& lock) {
   take(block);
   lock.unlock();
   try {
-    for (int i = 0; i < block.use_count; ++i)
-      if (!is_at_rest(block.uses[i])) stream.wait(block.uses[i]);
+    for (int i = 0; i < block.use_count; ++i) {
+      const Event use = block.uses[i];
+      if (is_at_rest(use)) continue;
+      if (lost_with(use))
+        settle(use, Deadline::after_ns(options.wait_timeout_ns));
+      else
+        stream.wait(use);
+    }
     block.uses[0] = stream.event();
     block.use_count = 1;
   } catch (...) {
@@ -288,20 +294,24 @@ void Pool::State::keep(Block& block) {
   counts.kept_bytes += bytes;
 }
 
-void Pool::State::fail(int size_class, std::size_t size_bytes) const {
+void Pool::State::fail(int size_class, std::size_t size_bytes, PoolLock& lock) const {
+  const auto [in_use, kept_bytes] = std::pair(counts.in_use_bytes, counts.kept_bytes);
+  lock.unlock();
   const std::int64_t limit_bytes = std::min(options.limit_bytes, driver.capacity_bytes());
   const std::string limit = limit_bytes == INT64_MAX ? "none" : amount(limit_bytes, "byte");
   const std::string left = driver.memory_left();
   throw_error(ErrorCode::no_memory, "no room on {} for {} (a block of {}): {} in use, {} kept, the limit is {}{}{}",
               to_string(driver.device()), amount(Index(size_bytes), "byte"), bytes_of_class(size_class),
-              amount(counts.in_use_bytes, "byte"), counts.kept_bytes, limit, left.empty() ? "" : "; ", left);
+              amount(in_use, "byte"), kept_bytes, limit, left.empty() ? "" : "; ", left);
 }
 
 Pool::Pool(Driver& driver, PoolOptions options) : state_(std::make_unique<State>(driver, options)) {
   limit(options.limit_bytes);
+  driver.add(*this);
 }
 
 Pool::~Pool() {
+  state_->driver.remove(*this);
   const Deadline deadline = Deadline::after_ns(state_->options.wait_timeout_ns);
   for (Chain& chain : state_->kept)
     while (Block* first = chain.first()) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 namespace tranship {
 
 void Residents::add(Resident& resident) {
+  release_kept();
   const std::lock_guard lock(mutex_);
   all_.push_back(&resident);
 }
@@ -28,6 +30,21 @@ bool Residents::release_one(MemoryId memory, const Resident* except) {
   for (const auto& [use, resident] : candidates)
     if (resident->try_release(memory)) return true;
   return false;
+}
+
+void Residents::keep(ForeignMemory memory) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(memory));
+}
+
+void Residents::release_kept() noexcept {
+  std::vector<ForeignMemory> released;  // its owners are the program's
+  const std::lock_guard lock(mutex_);
+  const auto used = std::partition(kept_.begin(), kept_.end(), [](const ForeignMemory& one) {
+    return !std::all_of(one.uses.begin(), one.uses.end(), [](const Event& use) { return is_at_rest(use); });
+  });
+  std::move(used, kept_.end(), std::back_inserter(released));
+  kept_.erase(used, kept_.end());
 }
 
 std::uint64_t Residents::now() noexcept {

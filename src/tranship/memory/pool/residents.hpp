@@ -1,12 +1,14 @@
 // Private: Residents, the buffers that have copies on a device. When a memory is full, the least recently used copy
-// that is clean is released.
+// that is clean is released. It also keeps memory of others that streams used when its buffer went.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include <tranship/base/device.hpp>
+#include <tranship/memory/device/stream.hpp>
 
 namespace tranship {
 
@@ -21,6 +23,13 @@ class Resident {
   ~Resident() = default;
 };
 
+/// Objects that must live until no stream uses memory of others any more.
+struct ForeignMemory {
+  std::vector<Event> uses;
+  std::shared_ptr<void> owner;
+  std::vector<std::shared_ptr<void>> registrations;  ///< must end before the owner does
+};
+
 /// Thread-safe.
 class Residents {
  public:
@@ -31,12 +40,18 @@ class Residents {
   /// `except` is not asked.
   bool release_one(MemoryId memory, const Resident* except = nullptr);
 
+  /// Keeps the memory until its uses are at rest, or for good where a stream hangs.
+  void keep(ForeignMemory memory);
+  /// Releases kept memory whose uses are at rest.
+  void release_kept() noexcept;
+
   /// A counter that advances with every use. Not exact between threads: it orders only uses that are far apart.
   std::uint64_t now() noexcept;
 
  private:
   std::mutex mutex_;
   std::vector<Resident*> all_;
+  std::vector<ForeignMemory> kept_;
   std::uint64_t uses_ = 0;
 };
 

@@ -181,11 +181,12 @@ void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, Cell
     without = device;
   };
   lost_memories.for_each([&](MemoryId memory) { take(memory, device_of(memory)); });
-  std::erase_if(cell.uses, [&](const Use& use) {
-    const std::optional<Device> device = lost_with(use.event);
-    if (device && use.intent != Intent::read) take(use.memory, *device);
-    return device.has_value();
-  });
+  for (Use& use : cell.uses)
+    if (const std::optional<Device> device = lost_with(use.event); device && use.intent != Intent::read) {
+      take(use.memory, *device);
+      use.intent = Intent::read;  // It writes no value any more, but may still touch the memory.
+    }
+  std::erase_if(cell.uses, [&](const Use& use) { return lost_with(use.event) && is_at_rest(use.event); });
   const bool is_value_lost = had_value && cell.valid.empty();
   if (!is_partial_lost && !is_value_lost) return;
   // Zeros that were never written can be filled again.
