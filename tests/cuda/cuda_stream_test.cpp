@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <latch>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -337,6 +339,21 @@ TEST_F(Cards, a_full_card_loses_clean_copies_first_and_then_says_so) {
     EXPECT_NE(refused.error().message().find(part), std::string::npos) << refused.error().message();
 }
 
+TEST_F(Cards, memory_that_was_freed_can_be_had_at_once_by_all_devices_of_the_card) {
+  const auto use = [](Devices& of, Index size_mib) {
+    Buffer b(ElementType::u8, {size_mib << 20}, {.checks = Checks::none, .devices = &of});
+    const Lease lease = b.write({.device = card});
+    lease.stream().fill(row_of(64, 1), 1, nullptr, lease.data<std::uint8_t>());
+    finish(lease.stream().event(), soon());
+  };
+  // Software cards have 256 MiB.
+  Devices others({.kinds = {CudaDevices{.cards = {0, 0}}}});
+  for (const Index size_mib : {120, 150, 200, 130, 250, 140}) {
+    use(*devices, size_mib);
+    EXPECT_TRUE(attempt([&] { use(others, size_mib + 1); }).ok()) << size_mib;
+  }
+}
+
 TEST_F(Cards, long_lists_take_no_memory_of_a_full_card) {
   if (driver().capacity_bytes() > std::int64_t(1) << 30) GTEST_SKIP() << "it takes too long to fill this card";
   constexpr int count = 64;
@@ -586,6 +603,57 @@ TEST(CardLoss, work_that_goes_on_past_its_wait_for_a_lost_card_is_lost) {
   };
   for (const bool by_way_of_another : {false, true})
     EXPECT_EXIT(std::_Exit(end(by_way_of_another)), testing::ExitedWithCode(0), "") << by_way_of_another;
+}
+
+/// Lets a stream of card 1 wait for card 0, which is then lost, and asks what becomes of memory that the stream uses.
+int use_memory_of_lost_work(bool never_runs) {
+  alarm(60);
+  Devices devices({.kinds = {CudaDevices{.cards = {0, 1}}}, .wait_timeout_ns = 3'000'000'000});
+  auto held = devices.make_stream(Device::cuda(0)), lost = devices.make_stream(Device::cuda(0)),
+       late = devices.make_stream(Device::cuda(1)), fresh = devices.make_stream(Device::cuda(1));
+  Pool& pool = devices.pool(devices.memory_of(Device::cuda(1)));
+  auto* const seen = static_cast<int*>(devices.driver(devices.memory_of(Device::cuda(1))).allocate_pinned(4));
+  static std::latch gate(1), late_gate(1);  // they outlive what waits for them
+  static Event over;
+  static std::atomic<bool> was_at_rest = false;
+  const PoolBlock block = pool.allocate(4096);
+  run_on(*held, [] { gate.wait(); });
+  late->wait(held->event());
+  run_on(*late, [] {
+    late_gate.wait();
+    was_at_rest = is_at_rest(over);
+  });
+  const int seven = 7, nine = 9;
+  late->fill(row_of(1, 4), 4, &seven, block.memory);
+  over = late->event();
+  pool.free(block, {&over, 1});
+  lose_card(*lost, devices.driver(devices.memory_of(Device::cuda(0))));
+  gate.count_down();
+  if (!lost_with(over) || is_at_rest(over)) return 1;
+  const auto waits = attempt([&] { finish(over, Deadline::after_ns(100'000'000)); });
+  if (waits.ok() || waits.error().code() != ErrorCode::device_lost) return 2;
+  const PoolBlock other = pool.allocate(4096);
+  if (other.memory == block.memory) return 3;
+  late_gate.count_down();
+  const auto stops = attempt([&] { settle(over, Deadline::after_seconds(never_runs ? 1 : 20)); });
+  if (never_runs) return !stops.ok() && stops.error().code() == ErrorCode::timeout ? 0 : 4;
+  if (!stops.ok() || !is_at_rest(over) || was_at_rest) return 5;
+  const PoolBlock again = pool.allocate(4096);
+  fresh->fill(row_of(1, 4), 4, &nine, again.memory);
+  fresh->copy(row_of(1, 4), 4, again.memory, seen);
+  finish(fresh->event(), soon());
+  return again.memory == block.memory && *seen == 9 ? 0 : 6;
+}
+
+bool are_stuck_cards() {
+  const char* const setting = std::getenv("TRANSHIP_CUDA");
+  return setting && std::string_view(setting).find(":stuck") != std::string_view::npos;
+}
+
+TEST(CardLoss, memory_of_lost_work_is_used_again_when_that_work_has_stopped) {
+  if (test::cards_here().count < 2 || !test::are_software_cards()) GTEST_SKIP() << "it needs two software cards";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(std::_Exit(use_memory_of_lost_work(are_stuck_cards())), testing::ExitedWithCode(0), "");
 }
 
 TEST(CardLoss, what_was_over_before_a_loss_stays_over_however_long_the_chain_of_waits) {

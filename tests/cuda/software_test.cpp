@@ -540,6 +540,7 @@ TEST(SoftwareCard, IsChosenByText) {
   EXPECT_TRUE(chosen.is_punctual);
   EXPECT_FALSE(chosen.is_apart);
   EXPECT_TRUE(cuda::software::software_cards("2:apart").is_apart);
+  EXPECT_TRUE(cuda::software::software_cards("2:stuck").is_stuck);
   EXPECT_EQ(cuda::software::software_cards("").count, 1);
   for (const char* text :
        {"0", "17", "2:3", "seed=x", "slow", "memory=", "2:seed=", "2:", "seed=7:seed=8", "apart:apart"})

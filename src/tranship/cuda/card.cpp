@@ -8,6 +8,7 @@
 #include <tranship/base/device.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cuda/kernels.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 /// The device code of kernels.cu, as nvcc has made it.
 extern "C" const unsigned char tranship_cuda_kernels[];
@@ -162,7 +163,13 @@ void* Card::allocate(std::size_t size_bytes) {
   CUdeviceptr memory = 0;
   CUresult result = calls_.cuMemAllocFromPoolAsync(&memory, size_bytes, made.pool, made.allocations);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    // The pool may keep what was freed in pieces that do not fit.
+    {
+      const std::lock_guard lock(pools_mutex_);
+      for (Pool* const pool : pools_) pool->trim();
+    }
+    // Memory that was freed is free once the stream of allocations has come to it, and the driver's pool may keep it in
+    // pieces that do not fit.
+    note(finish_allocations(), "cuStreamQuery");
     calls_.cuMemPoolTrimTo(made.pool, 0);
     result = calls_.cuMemAllocFromPoolAsync(&memory, size_bytes, made.pool, made.allocations);
   }
@@ -175,6 +182,17 @@ void* Card::allocate(std::size_t size_bytes) {
   if (state != CUDA_ERROR_NOT_READY) check(state, "cuStreamQuery");
   throw_error(ErrorCode::timeout, "cuda:{} has not allocated {} within 30 s", number_,
               amount(Index(size_bytes), "byte"));
+}
+
+void Card::add(Pool& pool) {
+  const std::lock_guard lock(pools_mutex_);
+  pools_.insert(&pool);
+}
+
+void Card::remove(Pool& pool) noexcept {
+  if (is_forked.load(std::memory_order_relaxed)) return;  // Another thread may have had the lock.
+  const std::lock_guard lock(pools_mutex_);
+  pools_.erase(&pool);
 }
 
 CUresult Card::finish_allocations() {
@@ -250,7 +268,6 @@ bool Card::note(CUresult result, const char* call) noexcept {
       loss_ = "lost";
     }
     for (LossWatcher* const watcher : watchers_) watcher->on_loss();
-    lost_at_ns_.store(now_ns(), std::memory_order_release);
     is_lost_.store(true, std::memory_order_release);
   }
   return true;

@@ -13,6 +13,10 @@
 
 #include <tranship/cuda/driver_calls.hpp>
 
+namespace tranship {
+class Pool;
+}
+
 namespace tranship::cuda {
 
 /// True when this process was forked from one that had started the driver. The cards are that one's: a driver works in
@@ -63,9 +67,11 @@ class Card {
   const Parts& parts();
   bool has_parts() const noexcept { return has_parts_.load(std::memory_order_acquire); }
 
-  /// Memory of the card, from its pool: a call neither waits for kernels nor makes them wait. Null where there is no
-  /// room.
+  /// Memory of the card, from its pool: a call neither waits for kernels nor makes them wait. Where there is no room,
+  /// pools that were added give back what they keep. Null where that does not suffice.
   void* allocate(std::size_t size_bytes);
+  void add(Pool& pool);
+  void remove(Pool& pool) noexcept;
   void deallocate(void* memory) noexcept;
   /// Lets kernels of this card use memory of another one that others have allocated: from `pool`, or null for none.
   /// Returns false where the driver has no way.
@@ -79,8 +85,6 @@ class Card {
   bool is_lost() const noexcept {
     return is_lost_.load(std::memory_order_acquire) || is_forked.load(std::memory_order_relaxed);
   }
-  /// When the loss was noticed, by now_ns(); 0 where it was not.
-  std::int64_t lost_at_ns() const noexcept { return lost_at_ns_.load(std::memory_order_acquire); }
   /// A watcher is told until it is removed; at once, if the card is lost already.
   void add(LossWatcher& watcher);
   void remove(LossWatcher& watcher) noexcept;
@@ -104,10 +108,11 @@ class Card {
   std::set<const Card*> reached_;
   std::atomic<bool> has_parts_ = false;
   Parts parts_;
+  std::mutex pools_mutex_;
+  std::set<Pool*> pools_;
   mutable std::mutex loss_mutex_;
   std::set<LossWatcher*> watchers_;
   std::atomic<bool> is_lost_ = false;
-  std::atomic<std::int64_t> lost_at_ns_ = 0;
   std::string loss_;
 };
 

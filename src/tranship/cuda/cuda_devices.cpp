@@ -37,6 +37,8 @@ class CudaDriver final : public Driver {
     unit_.used_bytes -= std::int64_t(size_bytes);
     unit_.card.deallocate(memory);
   }
+  void add(Pool& pool) override { unit_.card.add(pool); }
+  void remove(Pool& pool) noexcept override { unit_.card.remove(pool); }
   void* allocate_pinned(std::size_t size_bytes) override { return unit_.allocate_pinned(size_bytes); }
   void deallocate_pinned(void* memory, std::size_t size_bytes) noexcept override {
     unit_.deallocate_pinned(memory, size_bytes);
@@ -89,7 +91,7 @@ class CudaDriver final : public Driver {
   std::int64_t capacity_bytes() const noexcept override { return std::min(capacity_bytes_, unit_.card.total_bytes()); }
   std::string memory_left() const override {
     if (unit_.is_lost()) return {};
-    const Current current(unit_.card);
+    const Current current(unit_.card, std::nothrow);
     std::size_t free = 0, total = 0;
     if (unit_.card.calls().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return {};
     return fmt::format("the card has {} free of {}", amount(free, "byte"), total);

@@ -467,7 +467,7 @@ TEST_P(StreamContract, null_memory_and_negative_extents_are_refused_at_once) {
   const CopyBlock row = row_of(3, 4);
   refused([&] { stream->copy(row, 4, nullptr, bytes); }, "the source of a stream's work on 3 elements is null");
   refused([&] { stream->copy(row, 4, bytes, nullptr); }, "the target of a stream's work on 3 elements is null");
-  refused([&] { stream->fill(row, 4, nullptr, nullptr); }, "is null");
+  refused([&] { stream->fill(row, 4, nullptr, nullptr); }, "the target of a stream's work on 3 elements is null");
   refused([&] { stream->combine(row, Combine::sum, ElementType::i32, bytes, nullptr); }, "the target");
   const StreamCopy list[] = {{row, 4, bytes, bytes + 32}, {row, 4, nullptr, bytes + 48}};
   refused([&] { stream->copy_list(list); }, "the source");
@@ -479,6 +479,18 @@ TEST_P(StreamContract, null_memory_and_negative_extents_are_refused_at_once) {
   const int alignments[] = {4, 4};
   refused([&] { stream->prepare({&move, 1}, alignments); }, "extent -3");
   CopyBlock none = row_of(0, 4);
+  for (const int dims : {-1, 19}) {
+    CopyBlock wrong = row;
+    wrong.dims = dims;
+    refused([&] { stream->copy(wrong, 4, bytes, bytes + 32); }, "it has 0 to 18");
+  }
+  refused([&] { stream->run(nullptr); }, "a kernel that is null");
+  refused([&] { stream->combine(row, Combine(99), ElementType::i32, bytes, bytes + 32); }, "no combination 99");
+  BlockMove unknown = move;
+  unknown.block = row;
+  unknown.map = ElementMap(77);
+  unknown.arithmetic = Arithmetic::i32;
+  refused([&] { stream->prepare({&unknown, 1}, alignments); }, "map 77");
   EXPECT_NO_THROW(stream->copy(none, 4, nullptr, nullptr));
   EXPECT_NO_THROW(stream->fill(none, 4, nullptr, nullptr));
   EXPECT_NO_THROW(stream->combine(none, Combine::sum, ElementType::i32, nullptr, nullptr));

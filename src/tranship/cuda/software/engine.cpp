@@ -138,6 +138,7 @@ void State::fail(Card& card, CUresult error, std::string text) {
   }
   for (const OpRef& op : all_work(card)) {
     op->give_up();
+    op->is_given_up = true;
     finish(op);
   }
   card.under_way.clear();
@@ -153,6 +154,9 @@ bool State::begin_one(Lock&) {
   const auto look = [&](Card& card, const OpRef& op) {
     if (op->not_before_ns > now && hosts_waiting == 0) return;
     if (!std::all_of(op->after.begin(), op->after.end(), is_over)) return;
+    if (options.is_stuck &&
+        std::any_of(op->after.begin(), op->after.end(), [](const OpRef& one) { return one->is_given_up; }))
+      return;
     if (op->can_begin()) all.emplace_back(&card, op);
   };
   for (const auto& card : cards) {
@@ -393,7 +397,7 @@ SoftwareCards software_cards(std::string_view text) {
     throw_error(
         ErrorCode::bad_text,
         "TRANSHIP_CUDA is 'software:{}': '{}' {}; expected is software[:CARDS][:seed=N][:memory=BYTES][:punctual]"
-        "[:apart], with 1 to 16 cards, as in software:2:seed=7:memory=64M",
+        "[:apart][:stuck], with 1 to 16 cards, as in software:2:seed=7:memory=64M",
         printable(text), printable(word), why);
   };
   SoftwareCards cards;
@@ -426,6 +430,8 @@ SoftwareCards software_cards(std::string_view text) {
       cards.is_punctual = true;
     else if (word == "apart")
       cards.is_apart = true;
+    else if (word == "stuck")
+      cards.is_stuck = true;
     else
       refuse(word, is_first ? "is neither a number of cards nor a setting" : "is no setting");
   }

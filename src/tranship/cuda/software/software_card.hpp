@@ -20,6 +20,8 @@ struct SoftwareCards {
   std::size_t capacity_bytes = std::size_t(256) << 20;
   bool is_punctual = false;
   bool is_apart = false;
+  /// Work of one card that waits for work of another one never begins when that card fails. Else it goes on.
+  bool is_stuck = false;
 };
 
 /// The cards that a text after "software:" asks for. Throws `bad_text`.

@@ -61,6 +61,7 @@ struct Op {
 
   Card* card;
   Now now = Now::queued;
+  bool is_given_up = false;
   std::vector<OpRef> after;
   int queue = -1;  ///< of the card, or none
   std::uint64_t not_before_ns = 0;
