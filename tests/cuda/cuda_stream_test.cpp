@@ -503,6 +503,20 @@ void lose_card(Stream& stream, Driver& driver) {
   });
 }
 
+/// Two threads, each with a stream that waits for the other one.
+void wait_crosswise(Stream& a, Stream& b, int turns) {
+  const auto work = [turns](Stream& mine, Stream& other) {
+    for (int turn = 0; turn < turns; ++turn) {
+      run_on(mine, [] {});
+      mine.wait(other.event());
+      if (turn % 50 == 0) finish(mine.event(), soon());
+    }
+  };
+  std::thread one(work, std::ref(a), std::ref(b)), two(work, std::ref(b), std::ref(a));
+  one.join();
+  two.join();
+}
+
 TEST(CardLoss, streams_that_wait_for_each_other_go_on_when_another_card_is_lost) {
   if (test::cards_here().count < 2) GTEST_SKIP() << "it needs two cards";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -524,16 +538,7 @@ TEST(CardLoss, streams_that_wait_for_each_other_go_on_when_another_card_is_lost)
     }
     gate.count_down();
     finish(a->event(), soon());
-    const auto work = [&](Stream& mine, Stream& other) {
-      for (int i = 0; i < 3000; ++i) {
-        run_on(mine, [] {});
-        mine.wait(other.event());
-        if (i % 50 == 0) finish(mine.event(), soon());
-      }
-    };
-    std::thread one(work, std::ref(*a), std::ref(*b)), two(work, std::ref(*b), std::ref(*a));
-    one.join();
-    two.join();
+    wait_crosswise(*a, *b, 3000);
     return 0;
   };
   EXPECT_EXIT(std::_Exit(go_on()), testing::ExitedWithCode(0), "");
@@ -672,16 +677,7 @@ TEST(CardLoss, what_was_over_before_a_loss_stays_over_however_long_the_chain_of_
     }
     const Event over = b->event();
     if (!attempt([&] { finish(over, soon()); }).ok()) return 1;
-    const auto work = [&](Stream& mine, Stream& other) {
-      for (int i = 0; i < 1000; ++i) {
-        run_on(mine, [] {});
-        mine.wait(other.event());
-        if (i % 50 == 0) finish(mine.event(), soon());
-      }
-    };
-    std::thread one(work, std::ref(*a), std::ref(*b)), two(work, std::ref(*b), std::ref(*a));
-    one.join();
-    two.join();
+    wait_crosswise(*a, *b, 1000);
     const Event last = b->event();
     if (!attempt([&] { finish(last, soon()); }).ok()) return 2;
     lose_card(*lost, devices.driver(devices.memory_of(Device::cuda(0))));
@@ -746,6 +742,14 @@ TEST_F(Cards, memory_that_is_imported_is_the_cards) {
   EXPECT_EQ(without_device.error().message(),
             "buffer 'x': the memory is of cuda:0, but the device of the view is host");
   EXPECT_TRUE(attempt([&] { as_the_hosts(pinned.data()), as_the_hosts(mine.data()); }).ok());
+  const auto overlapping = attempt([&] {
+    Buffer::import({.data = mine.data(), .type = ElementType::f64, .extents = {3, 3}, .strides = {1, 1}},
+                   {.name = "x", .devices = &*devices})
+        .prefetch({.device = card});
+  });
+  ASSERT_FALSE(overlapping.ok());
+  EXPECT_NE(overlapping.error().message().find("buffer 'x': a copy on cuda:0"), std::string::npos)
+      << overlapping.error().message();
   if (test::cards_here().count > 1) {
     Devices others({.kinds = {CudaDevices{.cards = {1}}}});
     refused(on_card.data(), 1, "is memory of card 0, not of card 1", others);

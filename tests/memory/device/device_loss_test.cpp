@@ -405,6 +405,35 @@ class CardLossOfBuffers : public testing::Test {
     finish(lease.stream().event(), Deadline::after_seconds(60));
     return out;
   }
+  /// Loses the card before each of these acts, each time in a process of its own. What is read afterwards is right or
+  /// an error.
+  static void lose_at_every_position(const std::vector<Act>& acts) {
+    for (std::size_t position = 0; position <= acts.size(); ++position) {
+      const auto body = [&] {
+        Scene scene(options(), "cuda:", position % 2 == 0 ? Checks::none : Checks::guard);
+        const auto read_all = [&] {
+          for (const Device device : {Device::host(), card, other_card}) scene.read(device);
+        };
+        for (std::size_t i = 0; i < acts.size(); ++i) {
+          if (i == position) lose(scene.devices(), card);
+          acts[i](scene);
+        }
+        if (position == acts.size()) lose(scene.devices(), card);
+        read_all();
+        scene.drain({card, other_card});
+        read_all();
+        EXPECT_TRUE(scene.is_lost(card));
+        scene.write(Device::host(), 0, n, 1000);
+        const int before = scene.errors;
+        read_all();
+        EXPECT_EQ(scene.errors - before, scene.losses()) << "only devices that are lost";
+        if (has_two()) EXPECT_EQ(scene.losses(), 1);
+      };
+      SCOPED_TRACE("the card is lost before act " + std::to_string(position));
+      TRANSHIP_EXPECT_GOOD_ALONE(body);
+      if (HasFailure()) return;
+    }
+  }
 };
 
 TEST_F(CardLossOfBuffers, ends_waits_and_leases_and_names_what_was_only_there) {
@@ -456,62 +485,12 @@ TEST_F(CardLossOfBuffers, ends_waits_and_leases_and_names_what_was_only_there) {
 }
 
 TEST_F(CardLossOfBuffers, at_every_position_of_a_sequence_values_are_right_or_errors) {
-  const std::vector<Act> acts = acts_on(card, Device::host());
-  for (std::size_t position = 0; position <= acts.size(); ++position) {
-    const auto body = [&] {
-      Scene scene(options(), "cuda:", position % 2 == 0 ? Checks::none : Checks::guard);
-      const auto read_all = [&] {
-        for (const Device device : {Device::host(), card, other_card}) scene.read(device);
-      };
-      for (std::size_t i = 0; i < acts.size(); ++i) {
-        if (i == position) lose(scene.devices(), card);
-        acts[i](scene);
-      }
-      if (position == acts.size()) lose(scene.devices(), card);
-      read_all();
-      scene.drain({card, other_card});
-      read_all();
-      EXPECT_TRUE(scene.is_lost(card));
-      scene.write(Device::host(), 0, n, 1000);
-      const int before = scene.errors;
-      read_all();
-      EXPECT_EQ(scene.errors - before, scene.losses()) << "only devices that are lost";
-      if (has_two()) EXPECT_EQ(scene.losses(), 1);
-    };
-    SCOPED_TRACE("the card is lost before act " + std::to_string(position));
-    TRANSHIP_EXPECT_GOOD_ALONE(body);
-    if (HasFailure()) return;
-  }
+  lose_at_every_position(acts_on(card, Device::host()));
 }
 
 TEST_F(CardLossOfBuffers, what_another_card_reads_from_a_lost_one_is_right_or_an_error) {
   if (!has_two()) GTEST_SKIP() << "there is one card";
-  const std::vector<Act> acts = acts_on(card, other_card);
-  for (std::size_t position = 0; position <= acts.size(); ++position) {
-    const auto body = [&] {
-      Scene scene(options(), "cuda:", position % 2 == 0 ? Checks::none : Checks::guard);
-      const auto read_all = [&] {
-        for (const Device device : {Device::host(), card, other_card}) scene.read(device);
-      };
-      for (std::size_t i = 0; i < acts.size(); ++i) {
-        if (i == position) lose(scene.devices(), card);
-        acts[i](scene);
-      }
-      if (position == acts.size()) lose(scene.devices(), card);
-      read_all();
-      scene.drain({card, other_card});
-      read_all();
-      EXPECT_TRUE(scene.is_lost(card));
-      scene.write(Device::host(), 0, n, 1000);
-      const int before = scene.errors;
-      read_all();
-      EXPECT_EQ(scene.errors - before, scene.losses()) << "only devices that are lost";
-      if (has_two()) EXPECT_EQ(scene.losses(), 1);
-    };
-    SCOPED_TRACE("the card is lost before act " + std::to_string(position));
-    TRANSHIP_EXPECT_GOOD_ALONE(body);
-    if (HasFailure()) return;
-  }
+  lose_at_every_position(acts_on(card, other_card));
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ struct BufferCore {
 
  private:
   void carry_out(const Step& step, const Request& request);
+  [[noreturn]] void name_buffer_in_error() const;
   /// How many of the first steps are copies that the stream can take as one list; 1 where it cannot.
   std::size_t copies_together(std::span<const Step> steps, MemoryId memory) const;
   void copy_together(std::span<const Step> steps, const Request& request);

@@ -277,6 +277,16 @@ void BufferCore::copy_together(std::span<const Step> steps, const Request& reque
   }
 }
 
+/// Throws the error that is being handled again. A stream does not know the buffer whose work it refuses.
+void BufferCore::name_buffer_in_error() const {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_use) throw;
+    throw error.with_message(fmt::format("buffer '{}': {}", shape.options.name, error.message()));
+  }
+}
+
 void BufferCore::carry_out(const Request& request, std::optional<Cause> asked) {
   const MemoryId memory = request.memory;
   CopyPlan plan(shape, residence, request, asked);
@@ -307,7 +317,7 @@ void BufferCore::carry_out(const Request& request, std::optional<Cause> asked) {
     Few<CopyRecord> records;
     add_records(shape, residence, steps.first(done), request, asked, records);
     note_copies(records.all(), memory, begin_ns);
-    throw;
+    name_buffer_in_error();
   }
   std::span<CopyRecord> records = plan.records.all();
   if (plan.own && !plan.own->empty()) records = records.first(records.size() - 1);  // it has been recorded

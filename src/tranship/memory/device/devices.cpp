@@ -86,7 +86,7 @@ std::string why_none(DeviceKind kind) {
       std::find_if(families().begin(), families().end(), [&](const DeviceFamily& one) { return one.kind == name; });
   if (family == families().end())
     return fmt::format("no library that the program is linked with has devices of kind {}{}", name,
-                       kind == DeviceKind::cuda ? "; tranship::cuda has them" : "");
+                       kind == DeviceKind::cuda ? "; tranship::cuda has them, from the beginning of main on" : "");
   const DeviceFamilyState state = family->state ? family->state() : DeviceFamilyState();
   if (state.count > 0)
     return fmt::format("this process has {} of kind {}, and these were made without", amount(state.count, "device"),
