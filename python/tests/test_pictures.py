@@ -299,7 +299,8 @@ def test_a_trace_has_exchanges_and_nothing_of_other_transfers():
     with ts.tracing() as trace:
         ts.launch(2, exchanges)
     names = {e["name"] for e in trace.slices}
-    assert {"start", "finish", "u", "redistribution of u, array"} <= names, names
+    # An exchange that is over before it is finished has no slice for that call.
+    assert {"start", "u", "redistribution of u, array"} <= names, names
 
 
 def test_a_trace_survives_failures(tmp_path):
