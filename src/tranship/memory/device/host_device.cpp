@@ -121,6 +121,7 @@ std::vector<std::byte> packed_on_host(const CopyBlock& block, int width, const v
 }
 
 void fill_on_host(const CopyBlock& block, int width, const void* element, void* target) {
+  if (element_count(block) == 0) return;
   CopyBlock same = block;
   std::fill_n(same.source_strides, same.dims, 0);
   with_canonical(same, width, [&](const CopyBlock& fused) {
