@@ -118,15 +118,15 @@ class JoinedRanges {
  public:
   using Joining = SharedMemory::Joining;
 
-  Result<void> add(const void* memory, std::size_t size_bytes) {
-    const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  /// Fails where a range is joined already.
+  Result<void> check(const void* memory, std::size_t size_bytes) {
     const std::lock_guard lock(mutex_);
-    for (const auto& [other, range] : ranges_)
-      if (first < other + range.size_bytes && other < first + size_bytes)
-        return make_error(ErrorCode::invalid_use,
-                          "cannot register {} at {}: the range overlaps the {} at {:#x} that are registered already",
-                          amount(size_bytes, "byte"), memory, range.size_bytes, other);
-    ranges_.emplace(first, Range{size_bytes});
+    return check_locked(memory, size_bytes);
+  }
+  Result<void> add(const void* memory, std::size_t size_bytes) {
+    const std::lock_guard lock(mutex_);
+    if (Result<void> apart = check_locked(memory, size_bytes); !apart) return apart;
+    ranges_.emplace(reinterpret_cast<std::uintptr_t>(memory), Range{size_bytes});
     return {};
   }
   void set(const void* memory, Joining how) noexcept {
@@ -146,6 +146,15 @@ class JoinedRanges {
     std::size_t size_bytes = 0;
     Joining how = Joining::taken;
   };
+  Result<void> check_locked(const void* memory, std::size_t size_bytes) const {
+    const auto first = reinterpret_cast<std::uintptr_t>(memory);
+    for (const auto& [other, range] : ranges_)
+      if (first < other + range.size_bytes && other < first + size_bytes)
+        return make_error(ErrorCode::invalid_use,
+                          "cannot register {} at {}: the range overlaps the {} at {:#x} that are registered already",
+                          amount(size_bytes, "byte"), memory, range.size_bytes, other);
+    return {};
+  }
   template <class F>
   void at(const void* memory, F&& f) noexcept {
     const std::lock_guard lock(mutex_);
@@ -251,8 +260,13 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
   if (first < ours + size_bytes_ && ours < first + size_bytes)
     return make_error(ErrorCode::invalid_use, "cannot register {} at {}: they lie in the {} shared at {}",
                       amount(size_bytes, "byte"), memory, amount(size_bytes_, "byte"), static_cast<const void*>(data_));
+  if (!pages) {
+    // Another thread that is refused the same range must not be told that it is registered.
+    Result<void> apart = joined_ranges().check(memory, size_bytes);
+    return apart ? pages.error() : apart;
+  }
   if (Result<void> added = joined_ranges().add(memory, size_bytes); !added) return added;
-  Result<void> joined = pages ? join(offset_bytes, size_bytes, memory, pages.value()) : pages.error();
+  Result<void> joined = join(offset_bytes, size_bytes, memory, pages.value());
   if (!joined) joined_ranges().remove(memory);
   return joined;
 }
