@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <new>
-#include <set>
-#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -439,8 +436,7 @@ void CudaStream::copy(const CopyBlock& block, int width, const void* source, voi
 void CudaStream::copy_list(std::span<const StreamCopy> copies) {
   for (const StreamCopy& one : copies) {
     check_width(one.width);
-    check_memory(one.block, "source", one.source);
-    check_memory(one.block, "target", one.target);
+    check_memory(one.block, one.source, one.target);
   }
   const std::lock_guard turn(turn_);
   begin();
@@ -723,7 +719,7 @@ void CudaStream::capture_list(CUgraph graph, const std::shared_ptr<const CardMov
 
 void CudaStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
-  check_memory(block, "target", target);
+  check_target(block, target);
   const std::lock_guard turn(turn_);
   begin();
   FillArgs args{};
@@ -774,8 +770,7 @@ void CudaStream::fill(const CopyBlock& block, int width, const void* element, vo
 
 void CudaStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
   detail::check_combination(how, type);
-  check_memory(block, "source", source);
-  check_memory(block, "target", target);
+  check_memory(block, source, target);
   const std::lock_guard turn(turn_);
   begin();
   for (int d = 0; d < block.dims; ++d)

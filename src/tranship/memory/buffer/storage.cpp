@@ -10,12 +10,12 @@ namespace tranship::detail {
 Storage::~Storage() {
   guard.reset();
   if (pool) pool->free(block, uses_);
-  if (is_foreign && !has_ended()) residents->keep({std::move(uses_), std::move(owner), std::move(registrations_)});
+  if (is_foreign && !settle_uses()) residents->keep({std::move(uses_), std::move(owner), std::move(registrations_)});
 }
 
 /// Waits until no stream uses the memory: from now on the program may use it for something else. Returns false where a
 /// stream hangs, and where the calling thread must not wait.
-bool Storage::has_ended() noexcept {
+bool Storage::settle_uses() noexcept {
   const Deadline deadline = Deadline::after_ns(device_timeout_ns);
   try {
     for (const Event& use : uses_) {

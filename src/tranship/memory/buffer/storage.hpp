@@ -44,7 +44,7 @@ struct Storage {
   void register_with(MemoryId memory, Driver& driver, void* lowest, std::size_t bytes);
 
  private:
-  bool has_ended() noexcept;
+  bool settle_uses() noexcept;
 
   mutable std::mutex mutex_;
   std::vector<Event> uses_;  // at most one event for each stream

@@ -220,8 +220,7 @@ struct FakeMachine::State {
   void check_copies(int ordinal, std::span<const StreamCopy> copies) const {
     for (const StreamCopy& one : copies) {
       check_width(one.width);
-      check_memory(one.block, "source", one.source);
-      check_memory(one.block, "target", one.target);
+      check_memory(one.block, one.source, one.target);
       check_reach(ordinal, one.source);
       check_reach(ordinal, one.target);
     }
@@ -266,8 +265,7 @@ class EagerFakeStream final : public EagerStream {
   }
   void copy(const CopyBlock& block, int width, const void* source, void* target) override {
     check_width(width);
-    check_memory(block, "source", source);
-    check_memory(block, "target", target);
+    check_memory(block, source, target);
     machine_.check_reach(ordinal(), source);
     machine_.check_reach(ordinal(), target);
     CopyWork<const CopyBlock&> work(block, width, source, target);
@@ -282,15 +280,14 @@ class EagerFakeStream final : public EagerStream {
   void* native_handle() noexcept override { return this; }
   void fill(const CopyBlock& block, int width, const void* element, void* target) override {
     check_width(width);
-    check_memory(block, "target", target);
+    check_target(block, target);
     machine_.check_reach(ordinal(), target);
     FillWork work(block, width, element, target);
     run_here(work);
   }
   void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) override {
     detail::check_combination(how, type);
-    check_memory(block, "source", source);
-    check_memory(block, "target", target);
+    check_memory(block, source, target);
     machine_.check_reach(ordinal(), source);
     machine_.check_reach(ordinal(), target);
     CombineWork work(block, how, type, source, target);
@@ -339,8 +336,7 @@ class QueuedStream : public Stream {
   }
   void copy(const CopyBlock& block, int width, const void* source, void* target) final {
     check_width(width);
-    check_memory(block, "source", source);
-    check_memory(block, "target", target);
+    check_memory(block, source, target);
     machine_.check_reach(ordinal_, source);
     machine_.check_reach(ordinal_, target);
     check_here();
@@ -354,15 +350,14 @@ class QueuedStream : public Stream {
   void* native_handle() noexcept final { return this; }
   void fill(const CopyBlock& block, int width, const void* element, void* target) final {
     check_width(width);
-    check_memory(block, "target", target);
+    check_target(block, target);
     machine_.check_reach(ordinal_, target);
     check_here();
     give({std::make_unique<FillWork>(block, width, element, target), {}});
   }
   void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) final {
     detail::check_combination(how, type);
-    check_memory(block, "source", source);
-    check_memory(block, "target", target);
+    check_memory(block, source, target);
     machine_.check_reach(ordinal_, source);
     machine_.check_reach(ordinal_, target);
     check_here();

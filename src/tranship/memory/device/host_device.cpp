@@ -41,6 +41,12 @@ void with_canonical(const CopyBlock& block, int width, F f) {
   f(fused);
 }
 
+void check_not_null(const CopyBlock& block, const char* role, const void* memory) {
+  if (!memory && element_count(block) > 0)
+    throw_error(ErrorCode::invalid_use, "the {} of a stream's work on {} is null", role,
+                amount(element_count(block), "element"));
+}
+
 }  // namespace
 
 void* allocate_on_host(std::size_t size_bytes) noexcept {
@@ -97,11 +103,15 @@ void check_extents(const CopyBlock& block) {
                   d);
 }
 
-void check_memory(const CopyBlock& block, std::string_view role, const void* memory) {
+void check_target(const CopyBlock& block, const void* target) {
   check_extents(block);
-  if (!memory && element_count(block) > 0)
-    throw_error(ErrorCode::invalid_use, "the {} of a stream's work on {} is null", role,
-                amount(element_count(block), "element"));
+  check_not_null(block, "target", target);
+}
+
+void check_memory(const CopyBlock& block, const void* source, const void* target) {
+  check_extents(block);
+  check_not_null(block, "source", source);
+  check_not_null(block, "target", target);
 }
 
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {
@@ -150,21 +160,19 @@ void EagerStream::wait(Event event) {
 
 void EagerStream::copy(const CopyBlock& block, int width, const void* source, void* target) {
   check_width(width);
-  check_memory(block, "source", source);
-  check_memory(block, "target", target);
+  check_memory(block, source, target);
   copy_on_host(block, width, source, target);
 }
 
 void EagerStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
-  check_memory(block, "target", target);
+  check_target(block, target);
   fill_on_host(block, width, element, target);
 }
 
 void EagerStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
   detail::check_combination(how, type);
-  check_memory(block, "source", source);
-  check_memory(block, "target", target);
+  check_memory(block, source, target);
   detail::combine_block(how, type, block, source, target);
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <tranship/memory/device/driver.hpp>
@@ -33,9 +32,9 @@ void fill_on_host(const CopyBlock& block, int width, const void* element, void* 
 void check_width(int width);
 /// Throws `invalid_use` for more dimensions than a block has, and for an extent below 0.
 void check_extents(const CopyBlock& block);
-/// Does what check_extents does, and throws `invalid_use` for null memory of a block that has elements. `role` names
-/// it.
-void check_memory(const CopyBlock& block, std::string_view role, const void* memory);
+/// These do what check_extents does, and throw `invalid_use` for null memory of a block that has elements.
+void check_target(const CopyBlock& block, const void* target);
+void check_memory(const CopyBlock& block, const void* source, const void* target);
 
 /// Throws `invalid_use` for a null pointer.
 void check_kernel(const std::unique_ptr<Kernel>& kernel);
